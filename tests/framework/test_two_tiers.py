@@ -285,7 +285,7 @@ def test_a_job_whose_move_was_refused_stays_for_a_while_longer_each_time():
     for seconds in (15, 30, 60, 120, 240, 480, 600, 600):
         made.carry(move)
         made.apply([ev.DecisionFailed(now, move, "no image can be kept")])
-        with pytest.raises(StateError, match="its move was refused"):
+        with pytest.raises(StateError, match="its last move failed"):
             made.carry(move)
         # Its pool is looked at again then.
         assert made.next_wakeup() == now + seconds

@@ -143,7 +143,7 @@ class Sleepers(Provisioner):
 
     def orders(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The nodes that are to be woken now, and those that are to be put to sleep, in order of nodes."""
-        self._settle()
+        self._follow_nodes()
         if not self._asked:
             return (), ()
         self._asked = False
@@ -196,7 +196,7 @@ class Sleepers(Provisioner):
             self._asked = True
             self._changed(record.shown())
 
-    def _settle(self) -> None:
+    def _follow_nodes(self) -> None:
         """Take every partition where its nodes are."""
         if not self._news:
             return
@@ -221,7 +221,7 @@ class Sleepers(Provisioner):
     # ------------------------------------------------------------------ the bridge
 
     def get_machine(self) -> Snapshot:
-        self._settle()
+        self._follow_nodes()
         return Snapshot(
             tuple(self._nodes),
             frozenset(self._broken),
@@ -230,7 +230,7 @@ class Sleepers(Provisioner):
         )
 
     def get_partition(self, partition: str) -> Partition | None:
-        self._settle()
+        self._follow_nodes()
         record = self._records.get(partition)
         return record.shown() if record is not None else None
 
@@ -251,7 +251,7 @@ class Sleepers(Provisioner):
         return _CHANGED
 
     def remove_partition(self, partition: str) -> Reply:
-        self._settle()
+        self._follow_nodes()
         record = self._records.get(partition)
         if record is None:
             return _not_found(partition)
@@ -261,7 +261,7 @@ class Sleepers(Provisioner):
         return _CHANGED
 
     def create_partition(self, partition: str) -> Reply:
-        self._settle()
+        self._follow_nodes()
         record = self._records.get(partition)
         if record is None:
             return _not_found(partition)
@@ -275,11 +275,11 @@ class Sleepers(Provisioner):
         self._stay.difference_update(record.spec.nodes)
         self._to(record, PartitionState.CONFIGURING)
         self._news = self._asked = True
-        self._settle()
+        self._follow_nodes()
         return _CHANGED
 
     def destroy_partition(self, partition: str, *, force: bool = False) -> Reply:
-        self._settle()
+        self._follow_nodes()
         record = self._records.get(partition)
         if record is None:
             return _not_found(partition)
@@ -290,7 +290,7 @@ class Sleepers(Provisioner):
         record.job = ""
         self._to(record, PartitionState.DEALLOCATING)
         self._news = self._asked = True
-        self._settle()
+        self._follow_nodes()
         return _CHANGED
 
 

@@ -1,8 +1,8 @@
 """The gate: what each kind of decision does to the state once it is decided, and how that is undone.
 
 Every decision passes it before it leaves the scheduler, whichever hook made it: ``react``, ``schedule``,
-``control`` and ``revise`` mean the same by it. A decision that the state refuses stays, and is told as a
-problem of the plugin that made it.
+``control`` and ``revise`` mean the same by it. A decision that the state does not allow is left out, and told
+as a problem of the plugin that made it.
 
 A decision that a later hook takes away is undone. What was decided about the same thing before it stands.
 What was decided about the same thing after it is undone first and carried in again: a stack for each thing.
@@ -161,7 +161,7 @@ class Gate:
     """What every decision of a scheduler passes."""
 
     def __init__(self, state: State, problems: list[Problem], *, final: bool) -> None:
-        """``problems``: where refusals are told. ``final``: nothing that has passed is undone later."""
+        """``problems``: tells what is left out. ``final``: nothing that has passed is undone later."""
         self._state = state
         self._problems = problems
         #: Nothing that has passed is undone later, so nobody need note it.
@@ -173,19 +173,19 @@ class Gate:
         """A step begins."""
         self._passed = []
 
-    def refuse(self, plugin: str, hook: str, message: str) -> None:
+    def leave_out(self, plugin: str, hook: str, message: str) -> None:
         """Tell that a plugin's decision was left out."""
         self._problems.append(Problem(plugin, hook, message, ""))
 
     def carry(self, plugin: str, hook: str, decision: Decision) -> Undo | None:
-        """Have a decision count from now on; what undoes it. None, and a problem, if the state refuses it."""
+        """Have a decision count from now on; what undoes it. None, and a problem, if the state forbids it."""
         try:
             return take_effect(self._state, decision)
         except StaysForNow:
-            # Its refusal was told.
+            # That its move failed was told.
             return None
         except StateError as error:
-            self.refuse(plugin, hook, f"{error}; {EFFECTS[type(decision)].otherwise}")
+            self.leave_out(plugin, hook, f"{error}; {EFFECTS[type(decision)].otherwise}")
             return None
 
     def let_through(self, plugin: str, hook: str, decision: Decision) -> bool:
@@ -201,7 +201,7 @@ class Gate:
         if not self.final:
             self._passed.append(_Passed(decision, undo, plugin, hook))
 
-    def settle(self, decided: Sequence[Decision]) -> list[Decision]:
+    def adopt(self, decided: Sequence[Decision]) -> list[Decision]:
         """Plugins have revised this step's decisions into these: undo what is not among them any more, and
         have count what was added. Returns those that the state allows, in their order."""
         starts: dict[str, Start] = {}
@@ -209,7 +209,7 @@ class Gate:
         for decision in decided:
             if isinstance(decision, Start):
                 if decision.job_id in starts:
-                    self.refuse("revise", "revise", f"job {decision.job_id} is started already; not again")
+                    self.leave_out("revise", "revise", f"job {decision.job_id} is started already; not again")
                     continue
                 starts[decision.job_id] = decision
             wanted.append(decision)
@@ -218,16 +218,16 @@ class Gate:
         stands = {passed.started: passed for passed in self._passed if passed.started}
         others = [passed.decision for passed in self._passed if not passed.started]
         known = set(map(id, others))
-        settled: list[Decision] = []
+        adopted: list[Decision] = []
         for decision in wanted:
             if isinstance(decision, Start) and decision.job_id in stands:
                 self._amend(stands[decision.job_id], decision)
-                settled.append(decision)
+                adopted.append(decision)
             elif (
                 id(decision) in known or decision in others or self.let_through("revise", "revise", decision)
             ):
-                settled.append(decision)
-        return settled
+                adopted.append(decision)
+        return adopted
 
     def _gone(self, starts: dict[str, Start], wanted: Sequence[Decision]) -> list[_Passed]:
         """What has passed and is wanted no longer; a start that is to be elsewhere begins anew."""

@@ -144,25 +144,25 @@ class Passes:
             self._bar_booked(view)
         state = self._state
         begun: list[Job] = []
-        refused: list[Job] = []
+        barred: list[Job] = []
         while True:
             before = len(decisions)
             self._look(domain, view, decisions)
             # A job that turned out to be barred in a pass leaves the queue, and it is repeated without it.
-            while state.refusals or self._bar_booked(view):
-                if state.refusals:
+            while state.newly_barred or self._bar_booked(view):
+                if state.newly_barred:
                     begun += view.started
-                    refused += [job for job, _ in state.refusals.values()]
+                    barred += [job for job, _ in state.newly_barred.values()]
                     self._undo(view)
-                    state.bar_refused()
+                    state.bar_found()
                 self._look(domain, view, decisions)
-            # A policy that weighs sets may not have begun those again beside which others were refused.
+            # A policy that weighs sets may not have begun those again beside which others were barred.
             if not begun or all(job.status is Status.STARTING for job in begun):
                 return
             more = any(isinstance(decision, Start) for decision in decisions[before:])
-            if not state.ask_again(refused) or not more:
+            if not state.ask_again(barred) or not more:
                 return
-            begun, refused = [], []
+            begun, barred = [], []
 
     def _bar_booked(self, view: View) -> bool:
         """Take jobs that a start has barred, but that are booked or hold up others, out of the queue; whether
@@ -229,11 +229,11 @@ class Passes:
             except Exception as error:
                 self._schedule.failed(name, error)
                 self._undo(view)
-                state.refusals.clear()
+                state.newly_barred.clear()
                 return
             finally:
                 seconds[name] += perf_counter() - began
-            if state.refusals:
+            if state.newly_barred:
                 return
             if made:
                 decisions.extend(made)
@@ -305,7 +305,7 @@ class Passes:
             job = begun.get(decision.job_id)
             start: Start | None = decision
             if decision.job_id in named:
-                self._refuse(plugin, f"job {decision.job_id} is started already; not again")
+                self._leave_out(plugin, f"job {decision.job_id} is started already; not again")
                 continue
             if job is None:
                 start = self._begin(plugin, decision, view)
@@ -342,7 +342,7 @@ class Passes:
         job = self._state.jobs.get(decision.job_id)
         if job is None or job.status is not Status.PENDING or job.domain is not view.domain:
             what = "is not known" if job is None else f"is {job.status.value} in pool {job.pool.name!r}"
-            self._refuse(plugin, f"job {decision.job_id} {what}; not started")
+            self._leave_out(plugin, f"job {decision.job_id} {what}; not started")
             return None
         if not decision.placement and decision.tier == "foreground":
             start = view.start(job, decision.reason)
@@ -353,12 +353,12 @@ class Passes:
         try:
             self._state.begin(job, decision.placement, decision.tier, decision.frequency)
         except StateError as error:
-            self._refuse(plugin, f"{error}; not started")
+            self._leave_out(plugin, f"{error}; not started")
             return None
         # What is booked did not reckon with it.
         view.domain.news.nothing_stands()
         view.started.append(job)
         return decision
 
-    def _refuse(self, plugin: str, message: str) -> None:
-        self._gate.refuse(plugin, "schedule", message)
+    def _leave_out(self, plugin: str, message: str) -> None:
+        self._gate.leave_out(plugin, "schedule", message)

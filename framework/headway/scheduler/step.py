@@ -226,7 +226,7 @@ class Scheduler:
         for event in events:
             handlers[type(event)](state, event)
         if state.described or state.new_obstacles or state.depending:
-            state.settle()
+            state.conclude()
         return events
 
     def _looks(self, now: float, cycle: float) -> bool:
@@ -349,7 +349,7 @@ class Scheduler:
                 decisions = self._checked(self._revise, name, answer, decisions)
         if self._veto:
             decisions = self._without_vetoed(wished, decisions)
-        return self._gate.settle(decisions)
+        return self._gate.adopt(decisions)
 
     def _without_vetoed(self, wished: Sequence[Decision], decisions: list[Decision]) -> list[Decision]:
         """Without what is vetoed, and without what was added to a start that is."""

@@ -3,8 +3,8 @@
 A barred job is in no queue (hook ``bar_job``): it holds up nobody, and nothing is booked for it. It is asked
 about again when it changes, and when whoever barred it says that there may be room (:func:`lifted`).
 
-Within a policy's pass jobs become barred by the starts of that very pass. One that is refused
-(:func:`refused`) shows which others are refused by then. The scheduler takes the pass back, and has it
+Within a policy's pass jobs become barred by the starts of that very pass. A job that is barred then
+(:func:`is_barred`) shows which others are. The scheduler takes the pass back, and has it
 repeated without them. If the policy then begins others than before, they are asked about again
 (:func:`ask_again`).
 """
@@ -27,11 +27,11 @@ _PENDING = Status.PENDING
 _WAITING = Status.WAITING
 
 
-def refused(state: Facts, job: Job) -> bool:
+def is_barred(state: Facts, job: Job) -> bool:
     """Whether a job that a policy would start is barred, by starts of this pass."""
     if state.bars is None:
         return False
-    known = state.refusals
+    known = state.newly_barred
     if known:
         return True
     barrier = state.bars(job)
@@ -54,10 +54,10 @@ def _who_is_barred(state: Facts, jobs: Sequence[Job]) -> list[tuple[Job, Barrier
     return [(job, barrier) for job, barrier in answers if barrier is not None]
 
 
-def bar_refused(state: Facts) -> None:
-    """Take the jobs that were refused in the pass that was taken back out of their queues."""
-    found = list(state.refusals.values())
-    state.refusals.clear()
+def bar_found(state: Facts) -> None:
+    """Take the jobs that the last pass has barred out of their queues; the pass was taken back."""
+    found = list(state.newly_barred.values())
+    state.newly_barred.clear()
     _bar_all(state, found)
 
 

@@ -157,12 +157,12 @@ def recount(state: Facts, pools: Iterable[str]) -> None:
 
 
 def described_anew(state: Facts, pool: PoolState) -> None:
-    """A pool has other capacity than before: :func:`settle` looks at its jobs again."""
+    """A pool has other capacity than before: :func:`conclude` looks at its jobs again."""
     pool.obstacles.clear()
     state.described.add(pool.name)
 
 
-def settle(state: Facts) -> None:
+def conclude(state: Facts) -> None:
     """All events of a step are in: look again at the jobs of pools that are described anew and at those
     that depend on others, and tell which jobs cannot run. Costs nothing unless something of that happened."""
     if state.regrouped:

@@ -67,8 +67,8 @@ class Facts:
         self.bar_kind: Callable[[Job], Hashable] | None = None
         #: Key of a barrier -> the jobs that it keeps out of their queues.
         self.barred: dict[Hashable, Barred] = {}
-        #: Jobs that were refused in the policy's pass that goes on.
-        self.refusals: dict[str, tuple[Job, Barrier]] = {}
+        #: Jobs that were barred in the policy's pass that goes on.
+        self.newly_barred: dict[str, tuple[Job, Barrier]] = {}
         #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).
         self.watchers: list[Watcher] = []
         #: Called where domains have appeared.

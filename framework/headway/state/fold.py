@@ -56,4 +56,4 @@ def apply(state: Facts, events: Iterable[ev.Event]) -> None:
     """Fold events in, in the order given."""
     for event in events:
         HANDLERS[type(event)](state, event)
-    capacity.settle(state)
+    capacity.conclude(state)

@@ -1,7 +1,7 @@
 """Changes that were decided and that the cluster has not confirmed yet: limits, sizes, reservations, moves,
 and jobs that were told to go.
 
-They count at once. If the cluster refuses one of them, what it said last is true again
+They count at once. If the cluster does not make one of them, what it said last is true again
 (:func:`take_back`). If a decision does not leave the scheduler at all, because a plugin vetoes it, what was
 decided before it stands: each function that carries a change into the state returns what undoes that change
 alone (:data:`headway.state.moves.Undo`). Of several changes of the same thing the last is undone first
@@ -32,7 +32,7 @@ from headway.state.records import Job
 from headway.state.reservations import drop_reservation, put_reservation
 from headway.state.waiting import look_again
 
-#: What counts from its decision on, until the cluster confirms or refuses it.
+#: What counts from its decision on, until the cluster confirms it or says that it failed.
 Foreseeable = (
     SetTimeLimit | Resize | Reserve | SwapTiers | Migrate | Requeue | Kill | Signal | Suspend | Resume
 )
@@ -152,7 +152,7 @@ def _grow(state: Facts, job: Job, decision: Resize) -> Undo:
 
 
 def take_back(state: Facts, decision: Foreseeable) -> None:
-    """The cluster refused a change that was foreseen: the state is what the cluster said last."""
+    """The cluster did not make a change that was foreseen: the state is what the cluster said last."""
     if isinstance(decision, SwapTiers | Migrate):
         moved_back(state, decision)
         return

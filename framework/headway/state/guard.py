@@ -40,7 +40,7 @@ def begin(
     nothing, if the job is not pending, if a processor would be given twice, or if a
     reservation would be broken. The queue is cleaned by :meth:`sweep`, once a cycle.
 
-    ``allowed``: :func:`.barriers.refused` has just said that nothing bars it.
+    ``allowed``: :func:`.barriers.is_barred` has just said that nothing bars it.
     """
     if tier != FOREGROUND:
         begin_behind(state, job, placement, tier, frequency)

@@ -13,7 +13,7 @@ from headway.state.expectations import expect_again, predict
 from headway.state.facts import Facts
 from headway.state.foresight import Foreseeable, take_back
 from headway.state.kinds import give_kind
-from headway.state.moves import refused
+from headway.state.moves import move_failed
 from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
 from headway.state.queues import enqueue, give_order, leave_queue
 from headway.state.reasons import is_plain
@@ -136,11 +136,11 @@ def _confirm_start(state: Facts, job: Job, event: ev.JobStarted) -> None:
 
 
 def decision_failed(state: Facts, event: ev.DecisionFailed) -> None:
-    """The cluster refused a decision: what was foreseen is forgotten, a start is tried again later."""
+    """A decision failed: what was foreseen is forgotten, and a start is tried again later."""
     if isinstance(event.decision, Foreseeable):
         take_back(state, event.decision)
     if isinstance(event.decision, SwapTiers | Migrate):
-        refused(state, event.decision.job_id)
+        move_failed(state, event.decision.job_id)
     if not isinstance(event.decision, Start):
         return
     job = state.jobs.get(event.decision.job_id)

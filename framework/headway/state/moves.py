@@ -1,9 +1,9 @@
 """The background, and moves of running jobs between tiers and nodes.
 
 A start in the background, a swap of tiers and a migration pass the same guard as every other start: one
-process in front and one in the background on each processor. They count from the decision on; if the cluster
-refuses a move, the job is again where it was, and stays there for a while: a move that keeps failing (an
-agent that does not answer, no room for an image) must not be asked for at every look.
+process in front and one in the background on each processor. They count from the decision on; if a move
+fails, the job is again where it was, and stays there for a while: a move that keeps failing (an agent that
+does not answer, no room for an image) must not be asked for in every cycle.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from headway.state.wakeups import wake_at
 #: Takes back what a decision changed, and nothing else.
 Undo = Callable[[], None]
 
-#: Seconds that a job stays where it is after a refused move: at first, and at most; twice as long each time.
+#: Seconds that a job stays where it is after a failed move: at first, and at most; twice as long each time.
 _STAYS = 15.0, 600.0
 
 
@@ -38,7 +38,7 @@ def nothing() -> None:
 
 
 class StaysForNow(StateError):
-    """A job's last move was refused not long ago."""
+    """A job's last move failed not long ago."""
 
 
 def watch_tenants(state: Facts) -> Tenants:
@@ -128,17 +128,17 @@ def _running(state: Facts, job_id: str) -> Job:
     if job.status is not Status.RUNNING or job.start_time is None:
         raise StateError(f"job {job_id} is {job.status.value}, not running")
     if state.now < job.stays_until:
-        raise StaysForNow(f"job {job_id} stays where it is until {job.stays_until:.0f}: its move was refused")
+        raise StaysForNow(f"job {job_id} stays where it is until {job.stays_until:.0f}: its last move failed")
     return job
 
 
-def refused(state: Facts, job_id: str) -> None:
-    """The cluster refused a job's move: it is tried again after 15, 30, 60, ... 600 s."""
+def move_failed(state: Facts, job_id: str) -> None:
+    """The cluster did not move a job: it is tried again after 15, 30, 60, ... 600 s."""
     job = state.jobs.get(job_id)
     if job is not None and job_id not in state.bundles:
         first, most = _STAYS
-        job.stays_until = state.now + min(first * 2**job.refused_moves, most)
-        job.refused_moves += 1
+        job.stays_until = state.now + min(first * 2**job.failed_moves, most)
+        job.failed_moves += 1
         wake_at(state, job.stays_until, job.pool)
 
 
@@ -220,7 +220,7 @@ def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
 def relocated(state: Facts, job: Job, placement: Placement, tier: str) -> None:
     """The cluster says where a job is. Nothing happens if that is known."""
     settled(state, job)
-    job.refused_moves, job.stays_until = 0, 0.0
+    job.failed_moves, job.stays_until = 0, 0.0
     if tier == job.tier and (not placement or placement == job.placement):
         return
     placement = placement or job.placement

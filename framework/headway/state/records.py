@@ -148,8 +148,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     #: After a start that failed: not to be tried again before this time.
     not_before: float = 0.0
     failures: int = 0
-    #: How many of its moves were refused, one after the other, and until when it stays where it is for that.
-    refused_moves: int = 0
+    #: How many of its moves failed, one after the other, and until when it stays where it is for that.
+    failed_moves: int = 0
     stays_until: float = 0.0
     #: Why a plugin refused it; "" if none did.
     refusal: str = ""

@@ -54,7 +54,7 @@ class State(Facts):
     # What happened.
     handlers = fold.HANDLERS
     apply = fold.apply
-    settle = capacity.settle
+    conclude = capacity.conclude
     advance = waiting.advance
     overdue = expectations.overdue
     look_at_outlived = expectations.look_at_outlived
@@ -91,8 +91,8 @@ class State(Facts):
     rekey = queues.rekey
     outdate_keys = queues.outdate_keys
     outdate_kinds = kinds.outdate_kinds
-    refused = barriers.refused
-    bar_refused = barriers.bar_refused
+    is_barred = barriers.is_barred
+    bar_found = barriers.bar_found
     ask_again = barriers.ask_again
     bar_queued = barriers.bar_queued
     bar = barriers.bar

@@ -39,14 +39,14 @@ class FlatView(View):
         self._turns = None
         super().forget()
 
-    def _settle(self) -> None:
+    def _make_owed(self) -> None:
         if self._turns is not None:
-            self._turns.settle()
+            self._turns.make_owed()
 
     def _leave_turns(self) -> None:
         """What is started, booked or stretched now was not served in turn."""
         if self._turns is not None:
-            self._turns.settle()
+            self._turns.make_owed()
             self._turns = None
 
     def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
@@ -76,7 +76,7 @@ class FlatView(View):
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
         # Who is barred is to leave the queue, large or small: it may be in others' way.
-        if (self._state.bars is not None and self._state.refused(job)) or processors > self.domain.free:
+        if (self._state.bars is not None and self._state.is_barred(job)) or processors > self.domain.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
             return None

@@ -107,7 +107,7 @@ class View:
     @property
     def bookings(self) -> list[Booking]:
         """Bookings that stand, in the order in which they were made."""
-        self._settle()
+        self._make_owed()
         return self._bookings
 
     @property
@@ -190,7 +190,7 @@ class View:
     def _clean_slate(self) -> None:
         """A cycle begins that looks at everything: for what a view keeps beside its bookings."""
 
-    def _settle(self) -> None:
+    def _make_owed(self) -> None:
         """Make the bookings that are owed, where a view puts that off."""
 
     def _leave_turns(self) -> None:
@@ -257,7 +257,7 @@ class View:
 
     def booked(self, job: Job) -> Booking | None:
         """The job's booking, if it has one."""
-        self._settle()
+        self._make_owed()
         bookings = self._bookings
         if not bookings:
             return None

@@ -68,7 +68,7 @@ class NodeView(NodeFits):
     def _start(self, job: Job, reason: str) -> Start | None:
         """As :meth:`start`, in the pool that the job faces."""
         # Who is barred is to leave the queue, large or small: it may be in others' way.
-        if self._state.refused(job) or job.processors > self.domain.free:
+        if self._state.is_barred(job) or job.processors > self.domain.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
             return None

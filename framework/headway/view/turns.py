@@ -2,7 +2,7 @@
 
 Conservative backfilling books every job, and books them all anew whenever one ended early. Of thousands of
 bookings few decide what starts now. So bookings are owed until somebody asks for them
-(:meth:`Turns.settle`), and only those are made at once that may be in the way of a start:
+(:meth:`Turns.make_owed`), and only those are made at once that may be in the way of a start:
 
 * A *candidate* is a waiting job that could start now if none of the bookings that are owed were made. They
   can only take from it; so without a candidate nothing starts.
@@ -322,7 +322,7 @@ class Turns:
 
     # ------------------------------------------------------------------ what others see
 
-    def settle(self) -> None:
+    def make_owed(self) -> None:
         """Make the bookings that are owed, and hand all of them out.
 
         What a booking leaves at its start is told as if all jobs were served one after the other.
