@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -267,5 +268,7 @@ def test_the_table_says_where_each_job_is(cluster, history):
         world.happens(later, step, starts)
 
 
-def test_each_reason_has_a_name_of_its_own():
-    assert len({reason.name for reason in REASONS}) == len(REASONS)
+def test_the_page_lists_the_reasons_in_their_order():
+    page = (Path(__file__).parents[2] / "docs" / "architecture" / "state.md").read_text(encoding="utf-8")
+    rows = "".join(f"| {reason.name} | {reason.wakes} |\n" for reason in REASONS)
+    assert f"|---|---|\n{rows}\n" in page

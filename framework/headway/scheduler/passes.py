@@ -85,14 +85,14 @@ class Passes:
 
     # ------------------------------------------------------------------ which domains
 
-    def look_everywhere(self) -> None:
+    def ask_everywhere(self) -> None:
         """An order may follow what happens elsewhere, and time has passed in any case."""
         for domain, _ in self.domains:
             domain.news.due = domain.news.due or bool(domain.queue)
 
-    def look_together(self) -> None:
-        """Domains whose jobs wait for the cluster's licences are looked at together, with bookings made anew:
-        what one of them books or gives back is the others' business."""
+    def share_licences(self) -> None:
+        """Domains whose jobs wait for the cluster's licences are asked about together, with bookings made
+        anew: what one of them books or gives back is the others' business."""
         licences = self._state.licences
         assert licences is not None
         if len(self.domains) < 2:
@@ -108,37 +108,37 @@ class Passes:
                 view.clear()
         licences.changed = False
 
-    def look(self, looking: bool, decisions: list[Decision]) -> None:
-        """Have the policies look at the domains that something happened to; ``looking``: at those, too, where
+    def ask(self, asking: bool, decisions: list[Decision]) -> None:
+        """Ask the policies about the domains that something happened to; ``asking``: also about those where
         jobs wait. What they decide is added to ``decisions``, and counts."""
         beside_bars = self._state.bars is not None
         for domain, view in self.domains:
-            if domain.news.due and (looking or not domain.queue):
+            if domain.news.due and (asking or not domain.queue):
                 shared = list(domain.shared.values()) if domain.shared else ()
                 if shared:
                     face_domain(shared, domain)
                 if beside_bars:
-                    self._look_beside_bars(domain, view, decisions)
+                    self._pass_beside_bars(domain, view, decisions)
                 else:
-                    self._look(domain, view, decisions)
+                    self._pass(domain, view, decisions)
                 if shared:
                     face_home(shared)
 
-    def look_at_shared(self, looking: bool, decisions: list[Decision]) -> None:
-        """Look again at domains that a job left because it starts in another, where what was kept for it is
+    def ask_about_shared(self, asking: bool, decisions: list[Decision]) -> None:
+        """Ask again about domains that a job left because it starts in another, where what was kept for it is
         free; and where a limit bars a job in one of its pools, and another could start it."""
         made, several = decisions, self._state.in_several
         while any(isinstance(decision, Start) and decision.job_id in several for decision in made) or (
-            looking and any(domain.news.due and domain.shared for domain, _ in self.domains)
+            asking and any(domain.news.due and domain.shared for domain, _ in self.domains)
         ):
             made = []
-            self.look(looking, made)
+            self.ask(asking, made)
             decisions += made
 
     # ------------------------------------------------------------------ one domain
 
-    def _look_beside_bars(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
-        """As :meth:`_look`, where plugins may bar jobs."""
+    def _pass_beside_bars(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
+        """As :meth:`_pass`, where plugins may bar jobs."""
         if domain.news.fresh >= 0 and len(self.domains) > 1:
             # Starts in other domains may have barred jobs that are booked, or that hold up others.
             self._bar_booked(view)
@@ -147,7 +147,7 @@ class Passes:
         barred: list[Job] = []
         while True:
             before = len(decisions)
-            self._look(domain, view, decisions)
+            self._pass(domain, view, decisions)
             # A job that turned out to be barred in a pass leaves the queue, and it is repeated without it.
             while state.newly_barred or self._bar_booked(view):
                 if state.newly_barred:
@@ -155,7 +155,7 @@ class Passes:
                     barred += [job for job, _ in state.newly_barred.values()]
                     self._undo(view)
                     state.bar_found()
-                self._look(domain, view, decisions)
+                self._pass(domain, view, decisions)
             # A policy that weighs sets may not have begun those again beside which others were barred.
             if not begun or all(job.status is Status.STARTING for job in begun):
                 return
@@ -181,7 +181,7 @@ class Passes:
                 found = True
         return found
 
-    def _look(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
+    def _pass(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
         """One pass, unless nothing can come of it."""
         domain.news.due = False
         queue: Sequence[Job] = domain.queue

@@ -171,20 +171,20 @@ class Scheduler:
         if state.wakeups and state.wakeups[0][0] <= now:
             state.advance(now)
         if state.predict is not None:
-            state.look_at_outlived()
+            state.note_outlived()
         if self._passes.alert and any(type(event) is not JobStarted for event in events):
-            self._passes.look_everywhere()
+            self._passes.ask_everywhere()
         if state.licences is not None:
-            self._passes.look_together()
+            self._passes.share_licences()
         self.cycles += 1
         self._gate.open()
         decisions: list[Decision] = []
         if self._has_reactors:
             self._call_reactors(decisions)
-        looking = self._cycle_seconds is None or self._looks(now, self._cycle_seconds)
-        self._passes.look(looking, decisions)
+        asking = self._cycle_seconds is None or self._is_time_to_ask(now, self._cycle_seconds)
+        self._passes.ask(asking, decisions)
         if state.in_several:
-            self._passes.look_at_shared(looking, decisions)
+            self._passes.ask_about_shared(asking, decisions)
             decisions = name_pools(state, decisions)
         if self._has_finishers:
             decisions = self._finish(decisions)
@@ -229,7 +229,7 @@ class Scheduler:
             state.conclude()
         return events
 
-    def _looks(self, now: float, cycle: float) -> bool:
+    def _is_time_to_ask(self, now: float, cycle: float) -> bool:
         """In batch mode: whether the policies are asked now.
 
         The time is set when there is something to ask about, so that nothing happens in idle cycles. A

@@ -16,7 +16,7 @@ from headway.state.occupation import describe_under, described
 from headway.state.queues import give_order, leave_queue
 from headway.state.records import ON_NODES, PoolState, Status
 from headway.state.reservations import keep_from
-from headway.state.waiting import look_again, look_at_dependants, queue_or_wait
+from headway.state.waiting import judge_again, judge_dependants, queue_or_wait
 
 #: Jobs that one notice names.
 _NAMED = 5
@@ -171,9 +171,9 @@ def conclude(state: Facts) -> None:
         pools, state.described = state.described, set()
         for job in list(state.jobs.values()):
             if not pools.isdisjoint([pool.name for pool in pools_of(job)]):
-                look_again(state, job)
+                judge_again(state, job)
     if state.depending:
-        look_at_dependants(state)
+        judge_dependants(state)
     if state.new_obstacles:
         jobs, state.new_obstacles = state.new_obstacles, []
         told_now: dict[str, list[str]] = {}

@@ -109,7 +109,7 @@ def next_outlived(state: Facts) -> float | None:
     return due
 
 
-def look_at_outlived(state: Facts) -> None:
+def note_outlived(state: Facts) -> None:
     """Have domains looked at where a job has just outlived what it was predicted and that may let others
     start."""
     now = state.now

@@ -30,7 +30,7 @@ from headway.state.moves import Undo, moved_back, nothing
 from headway.state.occupation import set_expected_end
 from headway.state.records import Job
 from headway.state.reservations import drop_reservation, put_reservation
-from headway.state.waiting import look_again
+from headway.state.waiting import judge_again
 
 #: What counts from its decision on, until the cluster confirms it or says that it failed.
 Foreseeable = (
@@ -130,7 +130,7 @@ def _ask_for(state: Facts, job: Job, processors: int) -> None:
     job.processors = processors
     for domain in domains_of(job):
         domain.by_size, domain.least = None, 0
-    look_again(state, job)
+    judge_again(state, job)
     job.domain.touch()
 
 
@@ -185,5 +185,5 @@ def as_described(state: Facts, job: Job | None) -> None:
         if job.id in state.before_growth and job.entries is not None:
             move_on(state, job, state.before_growth.pop(job.id))
         set_expectation(state, job)
-        look_again(state, job)
+        judge_again(state, job)
         job.domain.touch()

@@ -97,4 +97,4 @@ def usage_measured(state: Facts, event: ev.JobUsageMeasured) -> None:
     if job is not None:
         job.measured_cpu = event.cpu
         if state.tenants is not None and job.entries is not None:
-            state.tenants.look_again(job)
+            state.tenants.measured(job)

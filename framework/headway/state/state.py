@@ -57,7 +57,7 @@ class State(Facts):
     conclude = capacity.conclude
     advance = waiting.advance
     overdue = expectations.overdue
-    look_at_outlived = expectations.look_at_outlived
+    note_outlived = expectations.note_outlived
 
     # Questions.
     why_waiting = reasons.why_waiting

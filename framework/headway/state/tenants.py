@@ -58,7 +58,7 @@ class Tenants:
             for watcher in self._watchers:
                 watcher.append(change)
 
-    def look_again(self, job: Job) -> None:
+    def measured(self, job: Job) -> None:
         """A job uses its processors otherwise than was known."""
         there = self._there.get(job)
         if there is not None:

@@ -119,7 +119,7 @@ def wait_behind(state: Facts, job: Job, barrier: Barrier) -> None:
     note_barrier(state, job)
 
 
-def look_again(state: Facts, job: Job) -> None:
+def judge_again(state: Facts, job: Job) -> None:
     """The job's size or its pool's capacity changed: it may have become able to run, or unable."""
     if job.status not in (_PENDING, _WAITING) or job.held or job.refusal:
         return
@@ -130,7 +130,7 @@ def look_again(state: Facts, job: Job) -> None:
     queue_or_wait(state, job)
 
 
-def look_at_dependants(state: Facts) -> None:
+def judge_dependants(state: Facts) -> None:
     """All events of a step are in, and with them the jobs that others depend on."""
     jobs, state.depending = state.depending, []
     for job in jobs:
