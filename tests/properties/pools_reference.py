@@ -230,7 +230,10 @@ class Reference:
         self.easy(now, waiting, per_pool=True)
 
     def easy(self, now: float, waiting: list[int], most: int = 1, *, per_pool: bool = False) -> None:
-        """Each starts if it can, else it is booked until so many are, or if it is the first of its pool."""
+        """Each starts if it can, else it is booked until so many are, or if it is the first of its pool.
+
+        That is the first of several.
+        """
         booked: list[Taken] = []
         pools: set[int] = set()
         for at in waiting:
@@ -239,7 +242,7 @@ class Reference:
                 self.started[at] = placed
             elif len(booked) < most or (per_pool and self.ways[at][0] not in pools):
                 booked.append(self.taken_by(at, placed))
-                pools.add(placed.pool)
+                pools.add(self.ways[at][0])
 
     def k_reserved(self, now: float, waiting: list[int], limit: int) -> None:
         """The head is booked; no job may start behind a job that was overtaken so often."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from pools_reference import CROWDED, LIMITED, SOME, Case, Packing, Placed, Reference, placed
+from pools_reference import CROWDED, LIMITED, SOME, Asked, Case, Packing, Placed, Reference, placed
 
 from headway.hookspecs import hookimpl
 from headway.state import State
@@ -90,6 +90,20 @@ def test_los_fills_nodes_as_no_other_set_would_where_each_chosen_job_finds_some(
     assert [p for p in packings if p.filled < p.most and not p.left_out] == []
     assert sum(packing.filled > 0 for packing in packings) >= 80
     assert sum(packing.filled == packing.most > 0 for packing in packings if packing.left_out) >= 10
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_booking_counts_for_the_first_of_a_jobs_pools_when_only_others_came_since(later):
+    """Job 2 is booked in pool 0, and counts for pool 2, so job 3 is not booked in either case."""
+    nodes = tuple(map(frozenset, ({0}, {0, 1, 2}, {1}, {0}, {2}, {0, 2})))
+    jobs = (
+        Asked(1, 12, 12, 0, (0, 2)), Asked(1, 30, 30, 1, (1, 2)), Asked(3, 12, 12, 2, (2, 0, 1)),
+        Asked(3, 12, 12, 2 + later, (2,)), Asked(1, 30, 30, 5, (2, 1, 0)),
+    )  # fmt: skip
+    case = Case(nodes, (0, 0, 0), jobs)
+    found = placed(case, POLICIES["easy_per_pool"][0]())
+    assert found == expected(case, "easy_per_pool")
+    assert found[4] == Placed(5, 2, [4])
 
 
 class Promises:

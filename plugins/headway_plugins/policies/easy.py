@@ -16,7 +16,8 @@ D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User
 18(6), 2007); of equally long ones the first in the queue.
 
 Pools that share nodes have one queue and one head. With ``bookings_per_pool`` the first waiting job of each
-of them is booked as well, so that no pool waits for another's turn to have a booking.
+of them is booked as well, so that no pool waits for another's turn to have a booking. A job of several pools
+counts for the first of them that could start it, in whichever it is booked.
 
 With ``bookings: N`` the first N waiting jobs are booked, not only the first one, and a job starts if it
 delays none of them (EASY with N reservations; Maui's ``RESERVATIONDEPTH``). ``backfill: shortest-first`` is

@@ -23,6 +23,7 @@ import pydantic
 
 from headway.inputs.durations import WholeSeconds
 from headway.state import Job, Status
+from headway.state.choices import ways
 from headway.view import View
 
 _INF = float("inf")
@@ -111,8 +112,9 @@ def serve(
     """Serve the jobs that are looked at in queue order: each starts if it can, and is booked if not until
     ``bookings`` of them are.
 
-    ``per_pool``: the first of each pool is booked beside these. ``shortest``: of those behind the last one
-    that is booked the one that is expected to run for the shortest time is tried first.
+    ``per_pool``: the first of each pool is booked beside these. A job of several pools counts for the first
+    of them that could start it. ``shortest``: of those behind the last one that is booked the one that is
+    expected to run for the shortest time is tried first.
     """
     if options.window is not None:
         view.forget()
@@ -123,17 +125,17 @@ def serve(
     if view.fresh >= 0:
         new = set(view.queue[len(view.queue) - view.fresh :])
         stands = [b.job for b in view.bookings if b.job.status is pending and b.job not in new]
-        made, pools = len(stands), {job.pool.name for job in stands}
+        made, pools = len(stands), {_stands_for(job, view) for job in stands}
     behind: list[Job] = []
     for job, is_new in looked_at(view, options):
         if made >= bookings and not domain.free and not per_pool:
             break
         if not is_new:
             continue
-        if made < bookings or (per_pool and job.pool.name not in pools):
+        if made < bookings or (per_pool and _stands_for(job, view) not in pools):
             if view.start(job, why(job)) is None and view.book_by(job, latest) is not None:
                 made += 1
-                pools.add(job.pool.name)
+                pools.add(_stands_for(job, view))
         elif job.processors <= domain.free:
             if shortest:
                 behind.append(job)
@@ -141,6 +143,11 @@ def serve(
                 view.start(job, why(job))
     if behind:
         _serve_shortest(view, options, behind, why)
+
+
+def _stands_for(job: Job, view: View) -> str:
+    """The pool for which its booking counts, wherever it can be first."""
+    return (ways(job, view.domain) or (job.pool,))[0].name
 
 
 def _serve_shortest(view: View, options: Tuning, jobs: list[Job], why: Callable[[Job], str]) -> None:
