@@ -340,15 +340,7 @@ def mapping(
     open_jobs = np.ones(len(processors), np.bool_)
     ends = starts + durations
     while waiting and (all_of_it or any(times[0] <= now for times in left if len(times))):
-        if rule == "minmin":
-            value = np.where(open_jobs, ends.min(axis=1), _INF)
-            job = int(np.argmin(value))
-        else:
-            two = np.partition(ends, 1, axis=1)[:, :2] if ends.shape[1] > 1 else np.repeat(ends, 2, axis=1)
-            with np.errstate(invalid="ignore"):
-                value = two[:, 1] - two[:, 0]
-            value = np.where(open_jobs & np.isfinite(two[:, 0]), value, -_INF)
-            job = int(np.argmax(value))
+        job = _next(rule, ends, open_jobs)
         if not open_jobs[job] or not np.isfinite(ends[job].min()):
             break
         site = int(np.argmin(ends[job]))
@@ -365,6 +357,16 @@ def mapping(
             look(other)
             ends[:, other] = starts[:, other] + durations[:, other]
     return made
+
+
+def _next(rule: Rule, ends: Floats, open_jobs: NDArray[np.bool_]) -> int:
+    """The job that is assigned next; ``ends``: of each job by site, ``open_jobs``: those that are not yet."""
+    if rule == "minmin":
+        return int(np.argmin(np.where(open_jobs, ends.min(axis=1), _INF)))
+    two = np.partition(ends, 1, axis=1)[:, :2] if ends.shape[1] > 1 else np.repeat(ends, 2, axis=1)
+    with np.errstate(invalid="ignore"):
+        value = two[:, 1] - two[:, 0]
+    return int(np.argmax(np.where(open_jobs & np.isfinite(two[:, 0]), value, -_INF)))
 
 
 def batch(grid: Grid, jobs: Sequence[GridJob], rule: Rule, interval: float = 0.0) -> Course:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,6 @@ def protect(
     from headway.errors import HeadwayError
     from headway_plugins.security.protection import wrapper
     from headway_plugins.security.protection.keys import Keys
-    from headway_plugins.security.protection.label import TOOK, took_text
     from headway_plugins.security.protection.report import told, write_report
 
     def tell(text: str) -> None:
@@ -108,12 +107,8 @@ def protect(
                 write_report(report, ended.report)
             except HeadwayError as error:
                 ended.trouble = ended.trouble or error
-        took = took_text(ended.report.services)
-        if side is not None and side.hears and took:
-            try:
-                side.note(os.environ, TOOK, took)
-            except HeadwayError as error:
-                tell(f"the batch system was not told what it took: {error}")
+        if side is not None and side.hears:
+            _note(side, ended, tell)
 
     side = None
     try:
@@ -133,6 +128,18 @@ def protect(
     if ended.trouble is not None:
         tell(str(ended.trouble))
     wrapper.leave(ended.exit_code)
+
+
+def _note(side: UserSide, ended: Ended, tell: Callable[[str], None]) -> None:
+    """Tell the batch system what protection took."""
+    from headway.errors import HeadwayError
+    from headway_plugins.security.protection.label import TOOK, took_text
+
+    if took := took_text(ended.report.services):
+        try:
+            side.note(os.environ, TOOK, took)
+        except HeadwayError as error:
+            tell(f"the batch system was not told what it took: {error}")
 
 
 def _queue(environment: Mapping[str, str]) -> dict[str, str]:
