@@ -35,7 +35,8 @@ Decisions on what the papers leave open:
   in the packing; a head that fits but would break one is booked as in case 3. Booked jobs whose time
   has come start first.
 - On nodes, a job that was chosen but finds no nodes is left out for the rest of the instant, and the
-  packing is asked again; a head that finds no nodes does not fit.
+  packing is asked again; a head that finds no nodes does not fit: it is booked before another job starts,
+  and not skipped.
 """
 
 from __future__ import annotations
@@ -128,6 +129,16 @@ class Round:
 
     def fits(self, job: Job) -> bool:
         return self.units(job) <= self.free and job.id not in self._placeless
+
+    def finds_nodes(self, job: Job) -> bool:
+        """Whether a job that fits by count finds nodes; if not, it does not fit for the rest of this instant.
+
+        Flat pools have no nodes to find.
+        """
+        view = self.view
+        if not view.domain.flat and self.fits(job) and view.place_without(job, ()) is None:
+            self._placeless.add(job.id)
+        return self.fits(job)
 
     def start_booked(self) -> None:
         """Start the jobs that were booked for now before the policy was asked."""
@@ -246,8 +257,9 @@ class DelayedLos:
             return round_.reservation_branch()
         if self._skips.of(head) >= self.max_skips:
             return round_.start([head], "first in the queue")
-        jobs = round_.candidates(0)
-        chosen = round_.best(jobs)
+        if not round_.finds_nodes(head):
+            return round_.reservation_branch()
+        chosen = round_.best(round_.candidates(0))
         if head not in chosen:
             self._skips.skipped(head, round_.view.now)
             skips = f"skipped {self._skips.of(head)} of {self.max_skips}"

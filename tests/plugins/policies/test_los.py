@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from headway import events as ev
 from headway.decisions import Start
-from headway.model import ClusterDescription, Reservation
+from headway.model import ClusterDescription, NodeDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
 from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.hybrid_los import HybridLos, HybridLosOptions
 from headway_plugins.policies.los import DelayedLos, DelayedLosOptions, Los, PackingOptions
 
 FLAT = ClusterDescription.flat(10)
@@ -226,6 +227,35 @@ def test_a_job_that_fits_by_count_but_on_no_node_holds_nobody_up():
         run = emulate(cluster, jobs, policy, FirstFit())
         assert run.problems == []
         assert run.starts == {"r0": 0, "r1": 0, "wide": 100, "two": 1, "one": 1}
+
+
+#: a is of the pool left, b of both pools, c and d of the pool right.
+SHARED = node_cluster(
+    NodeDescription("a", 1), NodeDescription("b", 1, pools=("left", "right")),
+    *(NodeDescription(name, 1, pools=("right",)) for name in "cd"), pools=("left", "right"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", [los, delayed, lambda: HybridLos(HybridLosOptions())])
+def test_a_head_that_fits_by_another_pools_nodes_only_is_booked_before_another_job_starts(policy):
+    # Three nodes are free, of which the head's pool has one; the head and the later job would fill them.
+    jobs = [
+        traced("r", 1, 10, pool="left"), traced("head", 2, 5, 1, pool="left"),
+        traced("later", 1, 100, 1, pool="left"),
+    ]  # fmt: skip
+    run = emulate(SHARED, jobs, policy(), FirstFit())
+    assert (run.problems, run.starts) == ([], {"r": 0, "head": 10, "later": 15})
+
+
+@pytest.mark.parametrize("policy", [delayed(), HybridLos(HybridLosOptions())])
+def test_such_a_head_is_not_skipped_before_it_could_start(policy):
+    # A later job of three nodes fills the machine better, at 1, when the head is booked, and at 10.
+    jobs = [
+        traced("r", 1, 10, pool="left"), traced("head", 2, 5, 1, pool="left"),
+        traced("later", 3, 100, 1, pool="right"),
+    ]  # fmt: skip
+    run = emulate(SHARED, jobs, policy, FirstFit())
+    assert (run.starts, policy.checkpoint()) == ({"r": 0, "head": 110, "later": 10}, {"head": 1})
 
 
 @settings(max_examples=60, deadline=None)
