@@ -196,20 +196,7 @@ class PbsServer(System):
     ) -> list[Share] | None:
         """Each chunk on the first vnode that has room for it, from ``start`` to ``end`` (wall)."""
         alone = "excl" in place
-        room: dict[str, Node] = {}
-        for node in self.machine.nodes.values():
-            if not node.takes_jobs or (within is not None and node.name not in within):
-                continue
-            copy = Node(node.name, node.processors, node.memory, node.host)
-            if start <= self.machine.wall():
-                copy.given = {key: list(shares) for key, shares in node.given.items()}
-            room[node.name] = copy
-        if within is None:
-            for other in self.reservations.values():
-                if other.start < end and start < other.end:
-                    for share in other.shares:
-                        if share.node in room:
-                            room[share.node].given.setdefault(other.id, []).append(share)
+        room = self._free_from(start, end, within)
         shares: list[Share] = []
         for chunk in chunks_of(select):
             for _ in range(chunk.count):
@@ -231,6 +218,25 @@ class PbsServer(System):
                 else:
                     del room[found.name]
         return shares
+
+    def _free_from(self, start: float, end: float, within: set[str] | None) -> dict[str, Node]:
+        """The vnodes (``within``: of these) with what is taken of them from ``start`` to ``end`` (wall)."""
+        room: dict[str, Node] = {}
+        for node in self.machine.nodes.values():
+            if not node.takes_jobs or (within is not None and node.name not in within):
+                continue
+            copy = Node(node.name, node.processors, node.memory, node.host)
+            if start <= self.machine.wall():
+                copy.given = {key: list(shares) for key, shares in node.given.items()}
+            room[node.name] = copy
+        if within is not None:
+            return room
+        for other in self.reservations.values():
+            if other.start < end and start < other.end:
+                for share in other.shares:
+                    if share.node in room:
+                        room[share.node].given.setdefault(other.id, []).append(share)
+        return room
 
     def _on_start(self, job: Job) -> None:
         self._session += 13

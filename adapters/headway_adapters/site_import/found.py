@@ -195,30 +195,36 @@ def tree_of(accounts: Sequence[Account], found: Imported, root: str = "root") ->
             by_name[account.name] = account
     below: dict[str, list[Account]] = {}
     for account in by_name.values():
-        parent = account.parent
-        if account.name == root:
-            continue
-        if parent != root and parent not in by_name:
-            found.broken(
-                account.line,
-                f"account {account.name!r}: no account is called {parent!r}; it is put at the top",
-            )
-            parent = root
-        elif _is_too_deep(account, by_name, root):
-            found.broken(
-                account.line,
-                f"account {account.name!r} has more than {_DEEPEST - 1} accounts above it; it is put at the "
-                "top",
-            )
-            parent = account.parent = root
-        elif _in_circle(account, by_name, root):
-            found.broken(account.line, f"account {account.name!r} is above itself; it is put at the top")
-            parent = account.parent = root
-        below.setdefault(parent, []).append(account)
+        if account.name != root:
+            below.setdefault(_parent_of(account, by_name, root, found), []).append(account)
     tree: dict[str, Any] = {}
     if root in by_name and by_name[root].users:
         tree[root] = {"users": by_name[root].users}
-    # From the bottom up, since trees may be deeper than functions can be nested.
+    return {**tree, **_nested(below, by_name, root)}
+
+
+def _parent_of(account: Account, by_name: Mapping[str, Account], root: str, found: Imported) -> str:
+    """Below which account this one hangs; the root, with a remark, where its own place is none."""
+    parent = account.parent
+    if parent != root and parent not in by_name:
+        said = f"account {account.name!r}: no account is called {parent!r}; it is put at the top"
+        found.broken(account.line, said)
+        return root
+    if _is_too_deep(account, by_name, root):
+        above = f"more than {_DEEPEST - 1} accounts above it"
+        found.broken(account.line, f"account {account.name!r} has {above}; it is put at the top")
+        account.parent = root
+    elif _in_circle(account, by_name, root):
+        found.broken(account.line, f"account {account.name!r} is above itself; it is put at the top")
+        account.parent = root
+    return account.parent
+
+
+def _nested(
+    below: Mapping[str, Sequence[Account]], by_name: Mapping[str, Account], root: str
+) -> dict[str, Any]:
+    """What hangs below the root, as options have it. From the bottom up, since trees may be deeper than
+    functions can be nested."""
     made: dict[str, dict[str, Any]] = {name: {} for name in below}
     for name, children in below.items():
         for child in children:
@@ -232,8 +238,7 @@ def tree_of(accounts: Sequence[Account], found: Imported, root: str = "root") ->
         account = by_name[name]
         over = account.parent if account.parent in made else root
         made[over][name]["accounts"] = made[name]
-    tree.update(made.get(root, {}))
-    return tree
+    return made.get(root, {})
 
 
 def _is_too_deep(account: Account, by_name: Mapping[str, Account], root: str) -> bool:

@@ -388,6 +388,14 @@ def _priorities(read: SlurmFiles, policy: SitePolicy, found: Imported) -> None:
     weights = {name: weight for name, weight in policy.weights.items() if 0 < weight < 1e12}
     if _is_basic(read) or not weights:
         return
+    found.plugins["multifactor"] = _factors(policy, weights)
+    line = read.line("PriorityWeightQOS")
+    if "qos" in weights and not policy.qos and line is not None:
+        found.leave(line, "no QOS were given (sacctmgr -P show qos), so they weigh nothing")
+
+
+def _factors(policy: SitePolicy, weights: dict[str, float]) -> dict[str, Any]:
+    """The options of ``multifactor``."""
     options: dict[str, Any] = {"weights": weights}
     if policy.max_age:
         options["max_age"] = policy.max_age
@@ -401,10 +409,7 @@ def _priorities(read: SlurmFiles, policy: SitePolicy, found: Imported) -> None:
         options["pools"] = _sane(policy.pools)
     if "qos" in weights:
         options["qos"] = _sane(policy.qos)
-        line = read.line("PriorityWeightQOS")
-        if not policy.qos and line is not None:
-            found.leave(line, "no QOS were given (sacctmgr -P show qos), so they weigh nothing")
-    found.plugins["multifactor"] = options
+    return options
 
 
 def _sane(numbers: Mapping[str, float]) -> dict[str, float]:

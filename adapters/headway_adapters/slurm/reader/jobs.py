@@ -172,23 +172,9 @@ class _Reading:
                     late.append(record)
             except Exception as error:
                 self._odd(record, error)
-        arrays: list[tuple[JobRecord, int, list[int]]] = []
-        single: list[JobRecord] = []
-        for record in late:
+        for record, array, tasks in self._single_first(late):
             try:
-                text = values.text(record.array_task_string)
-                if text and values.number(record.array_task_id) is None:
-                    array = values.integer(record.array_job_id) or values.integer(record.job_id)
-                    listed = elements_in(array, text, self.site.array_limit, self.notes)
-                    self.elements.setdefault(array, []).extend(f"{array}_{task}" for task in listed)
-                    arrays.append((record, array, listed))
-                else:
-                    single.append(record)
-            except Exception as error:
-                self._odd(record, error)
-        for record, whose, tasks in [*((record, None, None) for record in single), *arrays]:
-            try:
-                self._pending(record, whose, tasks)
+                self._pending(record, array, tasks)
             except Exception as error:
                 self._odd(record, error)
         for number, components in heterogeneous.items():
@@ -199,6 +185,26 @@ class _Reading:
                     self._odd(record, error)
                 self.found.unread.add(str(number))
         return self.found
+
+    def _single_first(
+        self, waiting: Sequence[JobRecord]
+    ) -> list[tuple[JobRecord, int | None, list[int] | None]]:
+        """Records of jobs that wait, then those of several elements of an array, with the array and these."""
+        arrays: list[tuple[JobRecord, int | None, list[int] | None]] = []
+        single: list[tuple[JobRecord, int | None, list[int] | None]] = []
+        for record in waiting:
+            try:
+                text = values.text(record.array_task_string)
+                if text and values.number(record.array_task_id) is None:
+                    array = values.integer(record.array_job_id) or values.integer(record.job_id)
+                    listed = elements_in(array, text, self.site.array_limit, self.notes)
+                    self.elements.setdefault(array, []).extend(f"{array}_{task}" for task in listed)
+                    arrays.append((record, array, listed))
+                else:
+                    single.append((record, None, None))
+            except Exception as error:
+                self._odd(record, error)
+        return [*single, *arrays]
 
     def _heterogeneous(self, leader: int, components: Sequence[JobRecord]) -> None:
         """One job of all components, each of which is read like a job first."""
