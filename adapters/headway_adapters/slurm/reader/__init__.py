@@ -20,7 +20,8 @@ from headway_adapters.slurm.reader.documents import (
 from headway_adapters.slurm.reader.endings import Ending, read_job_text, read_sacct, says_gone
 from headway_adapters.slurm.reader.energy import read_energies, read_watts
 from headway_adapters.slurm.reader.gres import gres
-from headway_adapters.slurm.reader.jobs import RELEASED, USER_HOLD, Jobs, read_jobs, said_by_user
+from headway_adapters.slurm.reader.holds import RELEASED, USER_HOLD, said_by_user
+from headway_adapters.slurm.reader.jobs import Jobs, read_jobs
 from headway_adapters.slurm.reader.licences import licences, read_licences
 from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
 from headway_adapters.slurm.reader.partitions import Partition, read_partitions, told

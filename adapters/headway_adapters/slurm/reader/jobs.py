@@ -31,6 +31,7 @@ from headway_adapters.slurm.reader.detail import Detail
 from headway_adapters.slurm.reader.documents import JobRecord, decode, node_names
 from headway_adapters.slurm.reader.fates import Fates
 from headway_adapters.slurm.reader.heterogeneous import Component, combined
+from headway_adapters.slurm.reader.holds import Hold, hold_of, said_by_user
 from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
 from headway_adapters.slurm.reader.partitions import Partition, told
@@ -41,11 +42,6 @@ from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import job_state
 from headway_adapters.slurm.reader.topology import Bounds
 
-#: How a comment ends whose job its user has released: the submit filter's word, since the release itself
-#: would have let Slurm start it.
-RELEASED = "headway:released"
-#: And how one ends whose job its user holds, though it was held already: Slurm knows one hold a job.
-USER_HOLD = "headway:user-hold"
 #: Why a heterogeneous job is not started.
 _NEEDS_BACKFILL = "a heterogeneous job: headway starts it with sched/backfill and bf_interval=1 (to 5)"
 #: Slurm's reasons of a job that depends on others.
@@ -102,19 +98,6 @@ class _Wanted:
 
 
 @dataclass(frozen=True)
-class _Hold:
-    """Who holds a job."""
-
-    held: bool = False
-    #: The submit filter does, for headway.
-    from_filter: bool = False
-    #: As :attr:`SnapshotJob.held_by`; "" if nobody does.
-    by: str = ""
-    #: Why headway may not start it; "" if it may.
-    why: str = ""
-
-
-@dataclass(frozen=True)
 class _Waiting:
     """What a record says of a job that waits, or of each of the elements that it stands for."""
 
@@ -134,14 +117,9 @@ class _Reading:
     """One reading of one listing."""
 
     def __init__(
-        self,
-        now: float,
-        site: Site,
-        partitions: Mapping[str, Partition],
-        nodes: Nodes,
-        notes: set[str],
+        self, now: float, site: Site, partitions: Mapping[str, Partition], nodes: Nodes, notes: set[str],
         bounds: Bounds,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.now = now
         self.site = site
         self.partitions = partitions
@@ -413,7 +391,7 @@ class _Reading:
         managed = pools[0] in self.managed
         wanted = _nodes_wanted(record)
         pin = wanted.pin
-        hold = self._hold(record)
+        hold = hold_of(record, self.site.hold_marker)
         unfit, request, attributes = self.requests.read(
             record, pools, wanted.asked, wanted.excluded, wanted.least, wanted.most
         )
@@ -463,25 +441,7 @@ class _Reading:
             assert array is not None
             self._put_elements(waiting, array, tasks, None if each_its_own else conditions)
 
-    def _hold(self, record: JobRecord) -> _Hold:
-        """Who holds a job, if it is held."""
-        comment, reason = values.text(record.admin_comment), values.text(record.state_reason)
-        described = values.text(record.state_description)
-        if values.number(record.priority) != 0 and record.hold is not True:
-            return _Hold()
-        _, word = said_by_user(values.text(record.comment))
-        # Slurm counts the hold after a failed launch as the user's. An administrator's "scontrol hold" makes
-        # it an administrator's, and leaves the description.
-        if "launch failed" in described.lower() and reason != "JobHeldAdmin":
-            return _Hold(True, by="system", why=described)
-        ours = word == RELEASED or (comment.startswith(marker.NEW) and not word)
-        from_filter = ours and reason != "JobHeldAdmin"
-        by, why = self._holder(reason, described, comment, from_filter)
-        if word == USER_HOLD and not why:
-            by, why = "user", "held by its user"
-        return _Hold(True, from_filter, by, why)
-
-    def _barrier(self, record: JobRecord, pools: tuple[str, ...], hold: _Hold, unfit: str) -> tuple[str, str]:
+    def _barrier(self, record: JobRecord, pools: tuple[str, ...], hold: Hold, unfit: str) -> tuple[str, str]:
         """What keeps a job from starting besides what it depends on, and who holds it."""
         if hold.why:
             return hold.why, hold.by
@@ -564,16 +524,6 @@ class _Reading:
         partition = self.partitions.get(name)
         return partition is not None and not partition.open
 
-    def _holder(self, reason: str, described: str, comment: str, from_filter: bool) -> tuple[str, str]:
-        """Who holds a held job, and why headway may not start it ("" if it may)."""
-        if from_filter:
-            return "headway", ""
-        if comment.split(":")[0].split()[:1] == [self.site.hold_marker]:
-            return "administrator", f"held by an administrator ({comment})"
-        if reason == "JobHeldUser":
-            return "user", described or "held by its user"
-        return "headway", ""
-
 
 def _nodes_wanted(record: JobRecord) -> _Wanted:
     pin = marker.parse(values.text(record.admin_comment))
@@ -595,15 +545,6 @@ def _nodes_wanted(record: JobRecord) -> _Wanted:
         return _Wanted(pin, pin.asked, excluded, pin.least, pin.most)
     # Somebody changed the node list since: the pin is history.
     return _Wanted(None, node_list, excluded, least, most)
-
-
-def said_by_user(comment: str) -> tuple[str, str]:
-    """A comment without the submit filter's word at its end, and that word: :data:`RELEASED`,
-    :data:`USER_HOLD`, or ""."""
-    for word in (RELEASED, USER_HOLD):
-        if comment.endswith(word):
-            return comment.removesuffix(word).rstrip(), word
-    return comment, ""
 
 
 def partitions_listed(record: JobRecord, told: marker.Pin | None) -> tuple[str, ...]:
