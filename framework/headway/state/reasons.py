@@ -281,7 +281,9 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "dependency",
         holds=lambda state, job: job.independent == _INF,
-        wakes="a job that it waits for starts or ends; the clock, where there is a delay",
+        wakes=(
+            "a job that it waits for starts, ends, goes back or changes; the clock, where there is a delay"
+        ),
         sentence=lambda state, job, clock: unmet_dependencies(state, job),
         note=_wake_after_delay,
     ),
