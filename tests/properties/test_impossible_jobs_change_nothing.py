@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headway.emulation import emulate
 from headway.errors import UserError
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
-from headway.plugins import Catalogue, PluginConfig
+from headway.plugins import Catalogue, PluginConfig, traits_of
 from headway.workload.jobs import TraceJob, dedicated
 
 CATALOGUE = Catalogue()
@@ -17,7 +17,7 @@ GIGABYTE = 1 << 30
 
 
 def needs_energy(config: PluginConfig) -> bool:
-    return bool(getattr(CATALOGUE.get(config.name), "needs_energy", False))
+    return "energy" in traits_of(CATALOGUE.get(config.name)).requires
 
 
 #: Every policy and every preset that runs on a cluster without an energy profile.

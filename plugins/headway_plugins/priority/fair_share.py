@@ -267,7 +267,7 @@ class FairShare(UsageCount):
         }
 
     @hookimpl
-    def restore(self, saved: dict[str, Any], counting_on: bool = False) -> None:
+    def restore(self, saved: dict[str, Any], counting_on: bool) -> None:
         try:
             known = msgspec.convert(saved, _Saved)
             number, ledger = self._loaded(known)

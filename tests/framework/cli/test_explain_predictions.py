@@ -101,11 +101,13 @@ def test_who_outlived_it_and_who_came_before_the_last_job_ended_are_told_so() ->
         scheduler.step(now, events)
     assert scheduler.next_wakeup() == 800.0
     scheduler.step(800.0, [])
-    said = recent.why_predicted(scheduler.state.jobs["3"])
+    said = recent.explain(scheduler.state.jobs["3"], "prediction")
     assert scheduler.state.jobs["3"].expected_runtime == 260
     assert said == "it outlived the mean of its user's last 2 jobs and was given more time once"
     scheduler.step(900.0, [JobEnded(900.0, "3", "completed", "")])
-    assert recent.why_predicted(scheduler.state.jobs["4"]).endswith("last 2 jobs when it was submitted")
+    assert recent.explain(scheduler.state.jobs["4"], "prediction").endswith(
+        "last 2 jobs when it was submitted"
+    )
 
 
 @pytest.mark.parametrize("kept_after", [None, 1, 3, 4, len(CYCLES)])

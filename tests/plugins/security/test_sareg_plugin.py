@@ -302,7 +302,7 @@ def test_each_change_of_what_it_promised_is_counted_and_nothing_else(monkeypatch
     def watched(self, now, events):
         decisions = step(self, now, events)
         (plugin,) = self.plugins.by_name.values()
-        seen.append((msgspec.json.encode(plugin.checkpoint()), plugin.promised))
+        seen.append((msgspec.json.encode(plugin.checkpoint()), plugin.promised()))
         return decisions
 
     monkeypatch.setattr(Scheduler, "step", watched)
@@ -321,11 +321,11 @@ def test_a_start_and_what_a_job_told_are_counted_once():
     scheduler = scheduler_of_four()
     scheduler.step(0.0, [JobSubmitted(0.0, FIRST)])
     (plugin,) = scheduler.plugins.by_name.values()
-    counts = [plugin.promised]
+    counts = [plugin.promised()]
     took = msgspec.structs.replace(FIRST, attributes={"notes": {TOOK: "AES-256-GCM:10000000:1.0"}})
     for event in (JobStarted(0.0, "1", Placement(())), *[JobChanged(1.0, took)] * 2):
         scheduler.step(event.time, [event])
-        counts.append(plugin.promised)
+        counts.append(plugin.promised())
     assert [after - before for before, after in pairwise(counts)] == [1, 1, 0]
 
 
@@ -358,7 +358,7 @@ def test_a_waiting_job_is_told_what_it_was_promised():
     waits = msgspec.structs.replace(SECOND, attributes={"deadline": 90.0, "security": {"bytes": 1e6}})
     scheduler.step(0.0, [JobSubmitted(0.0, FIRST), JobSubmitted(0.0, waits)])
     (plugin,) = scheduler.plugins.by_name.values()
-    said = plugin.why_waiting(scheduler.state.jobs["2"], scheduler.views["pool"])
+    said = plugin.explain(scheduler.state.jobs["2"], "waiting", scheduler.views["pool"])
     assert said == (
         "it was promised a start in 50 s with encryption=3DES, integrity=Snefru-256, "
         "authentication=CBC-MAC-AES"
@@ -371,7 +371,7 @@ def test_who_was_held_until_it_was_too_late_is_told_so():
     scheduler.step(0.0, [JobSubmitted(0.0, FIRST), JobSubmitted(0.0, held)])
     scheduler.step(1.0, [JobReleased(1.0, "2")])
     (plugin,) = scheduler.plugins.by_name.values()
-    said = plugin.why_waiting(scheduler.state.jobs["2"], scheduler.views["pool"])
+    said = plugin.explain(scheduler.state.jobs["2"], "waiting", scheduler.views["pool"])
     assert said.startswith("it was promised a start in 49 s") and said.endswith(", too late for its deadline")
 
 
