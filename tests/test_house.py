@@ -1,0 +1,53 @@
+"""Ceilings of the code's size: what is longer or has more parts is two things, and is taken apart."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FILES = [
+    path for tree in ("framework", "plugins", "adapters") for path in sorted((ROOT / tree).rglob("*.py"))
+]
+TREES = [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in FILES]
+
+#: Lines of a function that is taken in at once, and how many may be longer (kernels for Numba, lists of facts).
+LINES, LONG_FUNCTIONS = 60, 5
+#: Methods of a class, and how many may have more: the catalogue of hooks and interfaces.
+METHODS, LARGE_CLASSES = 25, 5
+#: Lines of a file.
+LONGEST = 600
+
+
+def functions() -> Iterator[tuple[int, str]]:
+    for path, tree in TREES:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                yield node.end_lineno - node.lineno + 1, f"{path.relative_to(ROOT)}: {node.name}"
+
+
+def classes() -> Iterator[tuple[int, str]]:
+    for path, tree in TREES:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                methods = sum(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) for one in node.body)
+                yield methods, f"{path.relative_to(ROOT)}: {node.name}"
+
+
+def test_few_functions_are_long() -> None:
+    long = sorted((found for found in functions() if found[0] > LINES), reverse=True)
+    assert len(long) <= LONG_FUNCTIONS, long
+
+
+def test_few_classes_have_many_methods() -> None:
+    large = sorted((found for found in classes() if found[0] > METHODS), reverse=True)
+    assert len(large) <= LARGE_CLASSES, large
+
+
+def test_no_file_is_long() -> None:
+    lines = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES
+    }
+    assert {path: count for path, count in lines.items() if count > LONGEST} == {}
