@@ -12,7 +12,7 @@ FILES = [
 ]
 TREES = [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in FILES]
 
-#: Lines of a function that is taken in at once, and how many may be longer (kernels for Numba, lists of facts).
+#: Lines of a function that is taken in at once; how many may be longer (kernels, lists of facts).
 LINES, LONG_FUNCTIONS = 60, 5
 #: Methods of a class, and how many may have more: the catalogue of hooks and interfaces.
 METHODS, LARGE_CLASSES = 25, 5
