@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from building import described, plugged
 
-from headway.errors import UserError
 from headway.events import Event, JobEnded, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
@@ -70,11 +68,3 @@ def test_one_that_fails_keeps_nothing_from_the_others() -> None:
     log, scheduler = shown(Failing, Arrivals)
     assert log == ["Arrivals JobSubmitted"]
     assert [(p.plugin, p.hook) for p in scheduler.problems] == [("failing", "observe")] * 2
-
-
-def test_what_is_no_type_of_events_is_refused() -> None:
-    class Wrong(Looking):
-        traits = Traits(observes=("JobEnded",))
-
-    with pytest.raises(UserError, match="expected a tuple of Event types as trait `observes`, found"):
-        plugged(Wrong([]))

@@ -13,10 +13,11 @@ from headway.decisions import Migrate, PowerUp
 from headway.errors import UserError
 from headway.events import JobSubmitted
 from headway.hookspecs import hookimpl
+from headway.model import ClusterDescription
 from headway.plugins import Again, Catalogue, Study, Traits, traits_of
 from headway.plugins.hook_names import hooks_of
 from headway.plugins.old_names import REPLACED
-from headway.state import Barrier
+from headway.state import Barrier, State
 
 ROOT = Path(__file__).parents[2]
 #: Hooks of plugins that are asked again for every event unless they say when.
@@ -48,21 +49,50 @@ def test_an_instance_may_have_other_traits_than_its_class():
 
 
 @pytest.mark.parametrize(
-    ("traits", "message"),
+    ("field", "value", "expected"),
     [
-        ("fast", "'wrong': expected a headway.plugins.Traits as `traits`, found 'fast'"),
-        (Traits(needs=(JobSubmitted,)), "'wrong': expected a tuple of Decision types as trait `needs`"),
-        (Traits(requires=frozenset({"gold"})), "expected of nodes, energy, lending, policy.*, found gold"),
-        (Traits(checkpoint="promises"), "expected the hook `promised`"),
+        ("needs", (JobSubmitted,), "a tuple of Decision types"),
+        ("needs", ("Start",), "a tuple of Decision types"),
+        ("gives", int, "a tuple of Decision types"),
+        ("uses", None, "a tuple of Decision types"),
+        ("observes", ("JobEnded",), "a tuple of Event types"),
+        ("requires", "nodes", r"a set of texts such as \{'nodes'\}, found 'nodes'"),
+        ("requires", {"gold"}, "of nodes, energy, lending, policy, found 'gold'"),
+        ("words", "image", "a set of texts"),
+        ("ask_again", "domain", "one of Again.ANY_EVENT, Again.DOMAIN, Again.ROOM, found 'domain'"),
+        ("checkpoint", "promise", "one of state, promises, counts, found 'promise'"),
+        ("same_answer", "user", "a function of a job"),
+        ("changes_at", 5.0, "a function of a job"),
+        ("study", "backfills", "a headway.plugins.Study"),
+        ("paper", 3, "a text"),
     ],
 )
-def test_a_record_that_cannot_be_is_refused(traits, message):
-    class Wrong:
-        pass
+def test_a_value_that_a_field_cannot_have_is_refused_where_it_is_written(field, value, expected):
+    with pytest.raises(UserError, match=f"trait `{field}`: expected {expected}"):
+        Traits(**{field: value})
 
-    Wrong.traits = traits
-    with pytest.raises(UserError, match=message):
+
+@pytest.mark.parametrize("found", ["fast", {"needs": ()}, Traits])
+def test_traits_that_are_no_record_are_refused(found):
+    class Wrong:
+        traits = found
+
+    with pytest.raises(UserError, match=r"class Wrong: expected a headway\.plugins\.Traits as `traits`"):
         plugged(Wrong())
+
+
+def test_a_checkpoint_of_promises_needs_a_count_of_them():
+    class Careless:
+        traits = Traits(checkpoint="promises")
+
+    with pytest.raises(UserError, match="expected the hook `promised`"):
+        plugged(Careless())
+
+
+def test_only_what_is_looked_at_can_be_woken():
+    state = State(ClusterDescription.flat(1))
+    with pytest.raises(TypeError, match=r"expected a pool \(state.pools\[NAME\]\), a domain or a job"):
+        state.wake_at(5.0, "pool")
 
 
 def test_only_one_file_reads_attributes_of_plugins_by_name():
@@ -139,7 +169,7 @@ def test_attributes_of_a_plugin_of_0_1_are_traits():
 
 
 def test_methods_of_a_plugin_of_0_1_serve_the_hooks_of_today():
-    with pytest.warns(FutureWarning, match="'old': .*; wakes: trait uses; .*why_waiting: hook explain"):
+    with pytest.warns(FutureWarning, match="'old': .*; wakes: trait uses=.*; .*why_waiting: hook explain"):
         plugins = plugged(Old())
     found = {
         hook: function

@@ -11,21 +11,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, get_args
+from typing import Any
 
 import pydantic
 
-from headway.decisions import Decision
 from headway.errors import UserError
-from headway.events import Event
 from headway.plugins.old_names import old_traits
-from headway.plugins.traits import Required, Traits
+from headway.plugins.traits import Traits
 
 
 def traits_of(plugin: Any) -> Traits:
-    """The traits of a plugin or of its class; the defaults where it says none."""
-    found: Traits | None = getattr(plugin, "traits", None)
-    return old_traits(plugin) if found is None else found
+    """The traits of a plugin or of its class; the defaults where it says none. Raises :class:`UserError`
+    where they are no record."""
+    found: Any = getattr(plugin, "traits", None)
+    if found is None:
+        return old_traits(plugin)
+    if not isinstance(found, Traits):
+        kind = plugin if isinstance(plugin, type) else type(plugin)
+        raise UserError(
+            f"plugin class {kind.__name__}: expected a headway.plugins.Traits as `traits`, such as "
+            f"Traits(needs=(...)), found {found!r}"
+        )
+    return found
 
 
 def options_model(cls: type) -> type[pydantic.BaseModel] | None:
@@ -42,26 +49,8 @@ def name_of(cls: type, default: str) -> str:
 def check_traits(plugin: Any, of: str, hooks: Collection[str]) -> None:
     """Raise :class:`UserError` where the traits of a plugin are none, or do not go with its ``hooks``; ``of``
     leads the message."""
-    traits = traits_of(plugin)
-    if not isinstance(traits, Traits):
-        raise UserError(f"{of}: expected a headway.plugins.Traits as `traits`, found {traits!r}")
-    for name, kind in (("needs", Decision), ("uses", Decision), ("gives", Decision), ("observes", Event)):
-        found = getattr(traits, name)
-        if found is not None and not _types(found, kind):
-            raise UserError(
-                f"{of}: expected a tuple of {kind.__name__} types as trait `{name}`, found {found!r}"
-            )
-    known = get_args(Required)
-    if unknown := sorted(set(traits.requires) - set(known)):
-        raise UserError(
-            f"{of}: expected of {', '.join(known)} as trait `requires`, found {', '.join(unknown)}"
-        )
-    if traits.checkpoint == "promises" and "promised" not in hooks:
+    if traits_of(plugin).checkpoint == "promises" and "promised" not in hooks:
         raise UserError(
             f"{of}: its checkpoint holds promises: expected the hook `promised`, which counts how often they "
             "have changed, found none"
         )
-
-
-def _types(found: Any, kind: Any) -> bool:
-    return isinstance(found, tuple) and all(isinstance(one, type) and issubclass(one, kind) for one in found)

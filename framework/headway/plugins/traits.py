@@ -13,15 +13,18 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from headway.decisions import Decision
+from headway.errors import UserError
 from headway.events import Event
 from headway.state import Job
 
 #: What the cluster or the run must have: processors with names; an energy profile; suspended jobs whose
 #: processors others can have; the batch system's word on its site's policy (``SitePolicyChanged``).
 Required = Literal["nodes", "energy", "lending", "policy"]
+#: What a plugin's checkpoint holds.
+_Held = Literal["state", "promises", "counts"]
 
 
 class Again(enum.Enum):
@@ -88,8 +91,40 @@ class Traits:
     #: of the events that ``observe`` is shown: after a kill the next run counts on from the checkpoint
     #: (``restore`` with ``counting_on``), and restores what has come out. It must count nothing for being
     #: shown a submission twice.
-    checkpoint: Literal["state", "promises", "counts"] = "state"
+    checkpoint: _Held = "state"
     #: What an experiment must know.
     study: Study = Study()
     #: The reference of the paper that it implements.
     paper: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise :class:`UserError` for a value that a field cannot have: a typo must not lose a promise."""
+        for name, kind in (("needs", Decision), ("uses", Decision), ("gives", Decision), ("observes", Event)):
+            found = getattr(self, name)
+            if not (found is None and name == "observes") and not _types(found, kind):
+                raise _wrong(name, f"a tuple of {kind.__name__} types", found)
+        for name, known in (("requires", get_args(Required)), ("words", None)):
+            found = getattr(self, name)
+            if not isinstance(found, set | frozenset) or not all(isinstance(word, str) for word in found):
+                raise _wrong(name, "a set of texts such as {" + repr((known or ["image"])[0]) + "}", found)
+            if known is not None and (unknown := sorted(found - set(known))):
+                raise _wrong(name, f"of {', '.join(known)}", ", ".join(unknown))
+        if not isinstance(self.ask_again, Again):
+            raise _wrong("ask_again", "one of " + ", ".join(map(str, Again)), self.ask_again)
+        if self.checkpoint not in get_args(_Held):
+            raise _wrong("checkpoint", "one of " + ", ".join(get_args(_Held)), self.checkpoint)
+        for name in ("changes_at", "same_answer"):
+            if (function := getattr(self, name)) is not None and not callable(function):
+                raise _wrong(name, "a function of a job", function)
+        if not isinstance(self.study, Study):
+            raise _wrong("study", "a headway.plugins.Study", self.study)
+        if not isinstance(self.paper, str):
+            raise _wrong("paper", "a text", self.paper)
+
+
+def _types(found: Any, kind: type) -> bool:
+    return isinstance(found, tuple) and all(isinstance(one, type) and issubclass(one, kind) for one in found)
+
+
+def _wrong(name: str, expected: str, found: object) -> UserError:
+    return UserError(f"trait `{name}`: expected {expected}, found {found!r}")

@@ -11,6 +11,8 @@ from headway.state.records import Domain, Job, PoolState
 
 def wake_at(state: Facts, time: float, what: PoolState | Domain | Job) -> None:
     """Look at a pool's domain or a waiting job again at ``time`` even if nothing happens."""
+    if not isinstance(what, PoolState | Domain | Job):
+        raise TypeError(f"expected a pool (state.pools[NAME]), a domain or a job to wake, found {what!r}")
     state.seq += 1
     if isinstance(what, Domain):
         # It may be another by then.
