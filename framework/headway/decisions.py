@@ -25,7 +25,7 @@ class Start(Decision, frozen=True):
     tier: str = "foreground"
     #: Hertz; None: the node's own.
     frequency: float | None = None
-    #: The pool in which a job of several starts; "": the only one that it has.
+    #: The pool in which a job of several starts; "": its only pool.
     pool: str = ""
 
 
@@ -70,7 +70,7 @@ class Migrate(Decision, frozen=True):
     job_id: str
     placement: Placement = ()
     reason: str = ""
-    #: The tier that it runs in there; "": the one that it is in.
+    #: The tier that it runs in there; "": its tier until now.
     tier: str = ""
     #: It begins again, and what it has done is lost: possible with every job.
     restart: bool = False
@@ -170,7 +170,7 @@ class PowerUp(Decision, frozen=True):
 
 
 class Reserve(Decision, frozen=True):
-    """Make an advance reservation, or change the one of that id."""
+    """Make an advance reservation, or change the reservation of that id."""
 
     reservation: Reservation
     reason: str = ""

@@ -79,7 +79,7 @@ class Engine:
     ) -> None:
         """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
         outcomes)`` after decisions were applied, or only journalled in monitor mode. ``requests`` are
-        users' wishes, which become events of the next cycle; who brings one wakes the adapter. ``latencies``
+        users' wishes, which become events of the next cycle; each wish wakes the adapter. ``latencies``
         measures how long the cluster takes.
 
         ``succeeds(why)`` is asked after the cycle in which the run was told to end for another (a reload, the

@@ -51,7 +51,7 @@ class Failure(HeadwayError):
 
 
 class Held(Failure):
-    """Somebody else has what only one can have; who it is stands in the message. Trying again may help."""
+    """Another process has what only one can have; the message names it. Trying again may help."""
 
 
 class Damaged(Failure):

@@ -57,7 +57,7 @@ class JobStarted(Event, frozen=True):
     tier: str = "foreground"
     #: Hertz; None: the node's own.
     frequency: float | None = None
-    #: The pool in which a job of several runs; "": its only one, or the one that its start named.
+    #: The pool in which a job of several runs; "": its only pool, or the pool that its start named.
     pool: str = ""
 
 
@@ -106,7 +106,7 @@ class JobReleasing(Event, frozen=True):
     placement: Placement = ()
     #: Hertz, that was asked for with the start; None: the node's own.
     frequency: float | None = None
-    #: The pool in which a job of several is to start; "": its only one.
+    #: The pool in which a job of several is to start; "": its only pool.
     pool: str = ""
 
 
@@ -145,11 +145,11 @@ class JobMigrated(Event, frozen=True):
 
     job_id: str
     placement: Placement = ()
-    #: The tier that it is in there; "": the one that it was in.
+    #: The tier that it is in there; "": its tier until now.
     tier: str = ""
     #: It began again there, and what it had done is lost.
     restarted: bool = False
-    #: How long it stood still for that, seconds; None: nobody measured it.
+    #: How long it stood still for that, seconds; None: not measured.
     seconds: float | None = None
 
 
@@ -163,7 +163,7 @@ class JobTierChanged(Event, frozen=True):
 class JobPaceChanged(Event, frozen=True):
     """How far a running job is, and how fast it goes from now on.
 
-    Told about jobs that do not run alone at full speed: whoever shares its processors, or is being moved.
+    Told about jobs that do not run alone at full speed: a job that shares its processors, or is being moved.
     """
 
     job_id: str
@@ -196,11 +196,11 @@ class ElasticCommandReceived(Event, frozen=True):
     job_id: str
     command: str
     amount: float
-    #: Who gave it; "" when a workload did.
+    #: The user that gave it; "" when it comes from a workload.
     user: str = ""
-    #: The user may command everybody's jobs.
+    #: The user may command all users' jobs.
     operator: bool = False
-    #: By which its answer is found; "" when nobody waits for one.
+    #: The key by which its answer is found; "" when no client waits for an answer.
     request: str = ""
 
 
@@ -215,7 +215,7 @@ class ReservationRequested(Event, frozen=True):
     processors: int = 0
     #: "" means the cluster's only pool.
     pool: str = ""
-    #: Who asks, and for whom ("": for the asking user).
+    #: The asking user; the beneficiary is the user that may use it ("": the asking user).
     user: str = ""
     operator: bool = False
     beneficiary: str = ""
@@ -268,7 +268,7 @@ class PartitionChanged(Event, frozen=True):
     """A set of nodes that is booted together is in another state: one of
     :class:`headway.partitions.bridge.PartitionState`, such as "ready" or "free".
 
-    Told of partitions that somebody ordered to be booted (``PowerUp``), and of failed boots of others."""
+    Told of partitions whose boot was ordered (``PowerUp``), and of failed boots of other partitions."""
 
     partition: str
     nodes: tuple[str, ...]
@@ -278,7 +278,7 @@ class PartitionChanged(Event, frozen=True):
 
 
 class LicencesChanged(Event, frozen=True):
-    """There is another amount of something that belongs to no node."""
+    """The amount of something that belongs to no node has changed."""
 
     licence: str
     total: int

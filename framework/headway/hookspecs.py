@@ -17,11 +17,11 @@ A hook marked *first answer wins* asks plugins in configured order until one ans
 None. A plugin that raises is named in the log and its answer is left out; a policy that raises
 starts nothing in that cycle. ``docs/plugins`` has a complete example for each hook.
 
-A domain (a pool, or pools that share nodes) is looked at when something happened to it, and what could not
-start then is taken to be unable to start until something else happens than arrivals behind it. Each hook says
-how long its answer stands. Nothing is asked because time passes: a plugin whose answer changes at a moment at
-which nothing happens says so with ``state.wake_at(time, pool)``, which has the pool's domain looked at from
-scratch then.
+The scheduler looks at a domain (a pool, or pools that share nodes) when something happened to it. A job that
+could not start then is not tried again until something else happens than arrivals behind it. Each hook says
+how long its answer stands. The scheduler asks nothing because time passes. A plugin whose answer changes at a
+moment at which nothing happens calls ``state.wake_at(time, pool)``: the scheduler looks at the pool's domain
+from scratch at that time.
 
 Beside its hooks a plugin has one record that says what it needs, when to ask it again and what an experiment
 must know: its traits (:mod:`headway.plugins.traits`). Their defaults are safe and slow.
@@ -64,19 +64,20 @@ NO_MORE = _NoMore()
 
 
 class HookSpecs:
-    """The hooks. The first group is called by the scheduler, the second by whoever needs it."""
+    """The hooks. The scheduler calls the first groups; the last group is called outside its loop."""
 
     # ------------------------------------------------------------------ a run's beginning and end
 
     @hookspec
     def register_factors(self) -> Mapping[str, Factor] | None:
-        """Properties of jobs by name that orders and limits can weigh: functions of several jobs and the
-        state whose values, one a job, are between 0 and 1. Called once, before :meth:`startup`; everybody
-        finds them in ``state.factors``. Of two with one name that of the first plugin counts.
+        """Properties of jobs by name that orders and limits can weigh. A factor is a function of several
+        jobs and the state; its values, one per job, are between 0 and 1. Called once, before
+        :meth:`startup`; all plugins find the factors in ``state.factors``. When two factors have the same
+        name, the first plugin's factor counts.
 
-        A factor is asked as often as its user wants, about jobs in any order, and must not change what
-        anybody sees. One with a method ``one(job, state)`` is asked about a single job by that, and answers
-        the same number."""
+        Plugins ask a factor at any time, about jobs in any order, so it must change nothing that another
+        plugin sees. A factor with a method ``one(job, state)`` answers about a single job by that method,
+        with the same number."""
 
     @hookspec
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
@@ -98,7 +99,7 @@ class HookSpecs:
 
     @hookspec(firstresult=True)
     def promised(self) -> int | None:
-        """How often what the plugin has promised to jobs has changed, for a plugin whose checkpoint holds
+        """How often the plugin's promises to jobs have changed, for a plugin whose checkpoint holds
         promises (trait ``checkpoint="promises"``). Asked after each step: when the number has changed, the
         plugin's checkpoint is saved before the step's decisions have an effect, so a crash cannot revoke a
         promise."""
@@ -116,42 +117,44 @@ class HookSpecs:
 
     @hookspec(firstresult=True)
     def predict_runtime(self, job: Job, state: State) -> float | None:
-        """How long the job will run, in seconds. First answer wins; without one, the estimate.
+        """How long the job will run, in seconds. First answer wins; without an answer the estimate counts.
 
-        Asked when a job arrives or changes, when a start of it is taken back, and when it outlives what it
-        was predicted (``job.start_time`` and ``state.now`` tell how long it runs): then an answer that is
-        over already means the estimate. Stands until then.
+        Asked when a job arrives or changes, when a start of it is taken back, and when the job outlives its
+        prediction (``job.start_time`` and ``state.now`` tell how long it runs). When the job outlives its
+        prediction, an answer that is over already means the estimate. The answer stands until the next
+        question.
 
-        Its pool is looked at at that moment where that may let a job start: one waits that is not larger than
-        what is free.
-        Otherwise it is asked at the pool's next look, so perhaps once for several corrections."""
+        When a job outlives its prediction and a waiting job is no larger than what is free, the scheduler
+        looks at the pool at once and asks the plugin. Otherwise it asks at the pool's next look, so perhaps
+        once for several corrections."""
 
     @hookspec(firstresult=True)
     def admit_job(self, job: Job, state: State) -> str | None:
-        """A refusal with its reason, or None. First refusal wins. A refused job is never started;
-        it stays with the batch system, and ``headway explain`` gives the reason. A job of several pools is
-        asked about in each of them (``job.pool``), and is not started in one where it is refused. Asked when
-        a job arrives or changes; stands until it changes. Not asked about jobs that have ended before
-        anything is decided, such as those that a batch system still lists when the daemon begins."""
+        """A refusal with its reason, or None. First refusal wins. The scheduler never starts a refused job;
+        the job stays with the batch system, and ``headway explain`` gives the reason. A job of several pools
+        is asked about in each of them (``job.pool``), and is not started in a pool that refuses it. Asked
+        when a job arrives or changes; stands until it changes. Not asked about jobs that have ended before
+        anything is decided, such as ended jobs that a batch system still lists when the daemon begins."""
 
     @hookspec(firstresult=True)
     def bar_job(self, job: Job, state: State) -> Barrier | None:
         """Why a job may not start now although it could: a limit that is reached. First answer wins.
 
-        Asked when a job is to enter its queue, and for each start, those of the same pass counted
-        (``state.watch`` tells who takes and gives back processors). A barred job is in no queue: it holds
-        up nobody and is not booked, and ``headway explain`` gives the reason. It is asked about again
-        when it changes, and when the plugin says, in ``react``, that there may be room:
-        ``state.lifted(barrier.key)``. A job that waits in its queue and that no policy tries is not asked
-        about: a plugin that may come to bar it without a start in its pool, because time passes say, has all
-        that wait asked about, in ``react``: ``state.bar_queued(pool)``. A pass in which a job turns out to be
-        barred is taken back, and the policy is asked once more without it. Jobs of one size and with the same
-        value of the trait ``same_answer`` have the same answer; one of them is asked about."""
+        Asked when a job is to enter its queue, and for each start; the starts of the same pass count
+        (``state.watch`` tells which jobs take and give back processors). A barred job is in no queue: it
+        holds up no job and is not booked, and ``headway explain`` gives the reason. The plugin is asked again
+        when the job changes, and when the plugin says, in ``react``, that there may be room:
+        ``state.lifted(barrier.key)``. The plugin is not asked about a waiting job that no policy tries. A
+        plugin whose answer about such jobs can change without a start in their pool (because time passes)
+        calls ``state.bar_queued(pool)`` in ``react``: then it is asked about all jobs that wait there. When a
+        job turns out to be barred, the pass is taken back, and the policy is asked once more without the job.
+        Jobs of one size and with the same value of the trait ``same_answer`` have the same answer; the plugin
+        is asked about one of them."""
 
     @hookspec(firstresult=True)
     def bar_jobs(self, jobs: Sequence[Job], state: State) -> Sequence[Barrier | None] | None:
-        """The answers of ``bar_job`` about several jobs, in their order, as the plugin would give them one by
-        one at that moment; it must not matter to any of them that another of these waits. Optional beside
+        """The answers of ``bar_job`` about several jobs, in the jobs' order. Each answer is what ``bar_job``
+        would give at that moment; it must not depend on whether the other jobs wait. Optional beside
         ``bar_job``: asked instead about jobs that are looked at together, if no other plugin bars jobs."""
 
     @hookspec(firstresult=True)
@@ -159,27 +162,27 @@ class HookSpecs:
         """The job's place in its queue: smaller keys first, ties by submission. First answer wins.
 
         Asked when a job arrives or changes; the queue is then kept sorted at no cost a cycle.
-        Without an answer the order is that of submission. The key stands until the job changes: one
-        that follows time or other jobs belongs into ``order_queue``, or its plugin says when it is another
-        one: ``state.rekey(jobs)``, and ``state.outdate_keys()`` for the jobs that are in no queue."""
+        Without an answer the order is that of submission. The key stands until the job changes. A key
+        that follows time or other jobs belongs into ``order_queue``, or its plugin says when the key has
+        changed: ``state.rekey(jobs)``, and ``state.outdate_keys()`` for the jobs that are in no queue."""
 
     @hookspec
     def react(self, state: State) -> Iterable[Decision] | None:
         """Decisions that come before all policies: answers to users' commands. Called once a step.
 
-        Each decision counts at once, whichever hook makes it, so the policies see the job as it will be
-        (but processors that a running job gives back are free only when the cluster says so); if
-        the cluster refuses it, the job is again what its description says. A generator sees the
-        effect of what it has yielded. A plugin that has nothing more to do here, whatever comes,
-        answers :data:`NO_MORE` and is not called again in this run."""
+        Each decision counts at once, whichever hook makes it, so the policies see the job as it will be.
+        Processors that a running job gives back are free only when the cluster says so. If the cluster
+        refuses the decision, the job is again what its description says. A generator sees the effect of
+        what it has yielded. A plugin that has nothing more to do here, whatever comes, answers
+        :data:`NO_MORE` and is not called again in this run."""
 
     # ------------------------------------------------------------------ a cycle, domain by domain
 
     @hookspec(firstresult=True)
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
         """A domain's queue in service order, for orders that change with time (fair share,
-        aging). First answer wins. Where a fixed key does, use ``queue_key``. A higher tier of a job's pool
-        comes first whatever the answer.
+        aging). First answer wins. Where a fixed key does, use ``queue_key``. The jobs of a pool of a higher
+        priority tier come first whatever the answer.
 
         Asked about each queue in each step in which something happened, in any domain; what was booked
         under an earlier answer is booked anew."""
@@ -197,7 +200,7 @@ class HookSpecs:
         """**The policy**: which jobs start now. First answer wins.
 
         Try a start with ``view.start(job, reason)`` (None: it does not fit now), keep capacity for
-        a later one with ``view.book(job)``; return the starts that were made.
+        a later start with ``view.book(job)``; return the starts that were made.
 
         Asked at each event in its domain, or, with the trait ``ask_again=Again.DOMAIN``, not after arrivals
         at the queue's tail that need more processors than are free."""
@@ -208,13 +211,13 @@ class HookSpecs:
 
         ``offer`` holds the nodes that could host it; return ``offer.take(order)`` with your order
         of preference; ``offer.time`` is when the job would start, later than now where it is to be booked.
-        None from all plugins: the job does not fit. ``()``: it must not be placed on
-        any of them now, whatever the other plugins would say.
+        None from all plugins: the job does not fit. ``()``: the job must not be placed on
+        any of the nodes now, whatever the other plugins would say.
 
         A job that found no place is tried again in each step in which something happened; with the trait
         ``ask_again=Again.DOMAIN`` when something else than arrivals at the queue's tail has happened in its
-        domain; with ``Again.ROOM`` when something was taken or given back. In one cycle it is not tried again
-        after a job of the same shape and ``same_answer`` that found no place."""
+        domain; with ``Again.ROOM`` when something was taken or given back. When a job found no place, no job
+        of the same shape and ``same_answer`` is tried again in the same cycle."""
 
     # ------------------------------------------------------------------ a cycle, all domains
 
@@ -223,39 +226,40 @@ class HookSpecs:
         """The chance, from 0 to 1, that at least one job is submitted to a pool within so many seconds from
         now. First answer wins.
 
-        Asked by plugins that prepare for arrivals, such as those that wake nodes, whenever they like, with
-        ``state.arrival_chance(pool, seconds)``: None where nobody answers. Must not change what anybody
-        sees."""
+        Plugins that prepare for arrivals (for example plugins that wake nodes) ask at any time, with
+        ``state.arrival_chance(pool, seconds)``: None when no plugin answers. The hook must change nothing
+        that another plugin sees."""
 
     @hookspec
     def control(self, state: State) -> Iterable[Decision] | None:
         """Further decisions: elastic commands, power, reservations. Called once a step.
 
-        They count at once, as those of ``react``. A start passes the same guard as a policy's; on nodes it
-        names its placement."""
+        They count at once, as the decisions of ``react`` do. A start passes the same guard as a policy's
+        start; on nodes it names its placement."""
 
     @hookspec
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
         """The decisions of the step, changed (frequency, tier, size). A pipeline in configured
-        order: each plugin gets what the one before returned. None: no change. What is left out is undone,
-        what is added counts at once, or is left out with a problem if it cannot be.
+        order: each plugin gets what the plugin before it returned. None: no change. A decision that is left
+        out is undone. A decision that is added counts at once; if it cannot be carried out, it is left out
+        and reported as a problem.
 
-        What is added about a job whose start is vetoed then (such as a longer limit) goes with it."""
+        When a job's start is vetoed, what was added about the job (such as a longer limit) is dropped too."""
 
     @hookspec(firstresult=True)
     def veto(self, decision: Decision, state: State) -> str | None:
         """A reason why the decision must not be taken, or None. Any veto counts. A vetoed decision is undone:
-        what was decided about the same job before it stands. The pool of a start that
-        is vetoed, or that ``revise`` leaves out, is looked at from scratch in the next step."""
+        what was decided about the same job before it stands. When a start is vetoed, or ``revise`` leaves it
+        out, its pool is looked at from scratch in the next step."""
 
     @hookspec
     def decided(self, decisions: Sequence[Decision], state: State) -> None:
-        """What was finally decided in this step; called when there is something."""
+        """What was finally decided in this step; called when there is a decision."""
 
     @hookspec(firstresult=True)
     def answer(self, request: str) -> Answer | None:
-        """What became of a user's request that came with an event of this step; None if it is not
-        yours. Asked once, after the step's decisions were handed to the cluster."""
+        """What became of a user's request that came with an event of this step; None if the request is not
+        the plugin's. Asked once, after the step's decisions were handed to the cluster."""
 
     # ------------------------------------------------------------------ outside the loop
 
@@ -271,9 +275,9 @@ class HookSpecs:
         ``"suspension"``
             for which job the plugin has suspended it, and when it is to run again.
         ``"prediction"``
-            what the prediction that counts for it follows from, as the end of a sentence.
+            what the plugin's prediction of the job's runtime follows from, as the end of a sentence.
         ``"no prediction"``
-            why the plugin does not predict it although it could have."""
+            why the plugin does not predict the job's runtime although it could have."""
 
     @hookspec
     def migrate(self) -> MigrationHandler | None:
@@ -301,8 +305,8 @@ class HookSpecs:
 
     @hookspec
     def register_job_columns(self) -> dict[str, Callable[[RunResult], Any]] | None:
-        """Further columns of ``jobs.csv`` by name: of a run's result one number a job, in the order of its
-        jobs; NaN: the field stays empty. They stand behind all others."""
+        """Further columns of ``jobs.csv`` by name: from a run's result, one number per job, in the order of
+        the result's jobs; NaN: the field stays empty. They stand behind all other columns."""
 
     @hookspec
     def register_report_sections(self, results: Sequence[RunResult]) -> Sequence[Section] | None:

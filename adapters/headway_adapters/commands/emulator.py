@@ -125,7 +125,7 @@ class Emulator:
             ) from error
 
     def _refuse_others(self) -> None:
-        """Whoever can write there decides what the commands are, and where ``client`` is written."""
+        """A user that can write there decides what the commands are, and where ``client`` is written."""
         found = self.directory.stat()
         if found.st_uid != os.geteuid() or found.st_mode & stat.S_IWOTH:
             whose = "others can write" if found.st_uid == os.geteuid() else f"is user {found.st_uid}'s"

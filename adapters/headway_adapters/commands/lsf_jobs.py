@@ -220,7 +220,7 @@ class LsfJobs(LsfServer):
         return self._each(call, self._or_all(call, rest), kill)
 
     def _or_all(self, call: Call, rest: Sequence[str]) -> list[str]:
-        """The ids given; ``0`` means all unfinished jobs of the user (of everybody, for a manager)."""
+        """The ids given; ``0`` means all unfinished jobs of the user (of all users, for a manager)."""
         if list(rest) != ["0"]:
             return list(rest)
         alive = self.machine.alive.values()

@@ -1,4 +1,4 @@
-"""LSF's cluster: its jobs, queues and reservations, who may do what, and its own scheduler."""
+"""LSF's cluster: its jobs, queues and reservations, its users' rights, and its own scheduler."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ time, ends them at their limit, suspends them and sends them back to the queue. 
 - Jobs go ``speed`` times faster than the clock on the wall. The clock itself stays right: a job of an hour
   that runs at speed 60 starts and ends at the wall times that a listing shows, one minute apart. A
   scheduler that watches sees jobs that end before their limit.
-- Nothing happens between two commands that nobody could see later: :meth:`Machine.advance` goes from
+- Nothing happens between two commands that could not be seen later: :meth:`Machine.advance` goes from
   instant to instant up to now, and lets the batch system's own scheduler start jobs at each.
 """
 
@@ -91,7 +91,7 @@ class Job:
     group: str
     name: str
     queue: str
-    #: Seconds; infinite where nobody gave a limit.
+    #: Seconds; infinite where no limit was given.
     walltime: float
     #: Seconds of work.
     runtime: float
@@ -101,7 +101,7 @@ class Job:
     #: "queued", "starting", "running", "suspended" or "ended"; "leaving": it was sent back to the queue
     #: and is not there yet.
     state: str = "queued"
-    #: Who holds it, in the batch system's letters.
+    #: Its holder, in the batch system's letters.
     holds: set[str] = field(default_factory=set)
     #: Wall time before which it does not start.
     begin: float | None = None

@@ -16,7 +16,7 @@ from headway_adapters.commands.pbs_server import TRUE, VERSION, Queue, Reservati
 from headway_adapters.commands.server import Call, Reply
 from headway_adapters.commands.system import Refused, options
 
-#: What nobody sets.
+#: Attributes that cannot be set.
 _READ_ONLY = (
     "server_state", "server_host", "total_jobs", "state_count", "resources_assigned", "license_count",
     "pbs_version",

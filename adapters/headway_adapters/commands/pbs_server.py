@@ -1,4 +1,4 @@
-"""PBS's server: its jobs, arrays, queues and reservations, who may do what, and its own scheduler."""
+"""PBS's server: its jobs, arrays, queues and reservations, its users' rights, and its own scheduler."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class PbsServer(System):
         return Reply(rc, "", "".join(said))
 
     def _may(self, call: Call, job: Job, shown: str | None = None, *, owner: bool = True) -> None:
-        """Refuse whoever is neither manager nor (with ``owner``) the job's owner."""
+        """Refuse a caller that is neither manager nor (with ``owner``) the job's owner."""
         if not call.caller.manager and not (owner and call.caller.user == job.user):
             raise Refused(NOT_ALLOWED, f"{call.name}: Unauthorized Request  {shown or job.id}")
 

@@ -1,7 +1,7 @@
 """How the emulated commands reach the emulator: a socket in its directory, one connection a command.
 
-The user who runs a command is who the kernel says (``SO_PEERCRED``). Root and whoever started the
-emulator are managers; they may act as somebody else with ``HEADWAY_EMULATED_USER=NAME`` in the
+The kernel says which user runs a command (``SO_PEERCRED``). Root and the user that started the
+emulator are managers; they may act as another user with ``HEADWAY_EMULATED_USER=NAME`` in the
 command's environment (``NAME:manager`` as another manager), so that several users can be tried without
 being created.
 
@@ -43,7 +43,7 @@ FAULTS = ("down", "slow", "truncate", "garbage", "refuse-start")
 
 @dataclass(frozen=True)
 class Caller:
-    """Who gave a command."""
+    """The user that gave a command."""
 
     user: str
     group: str

@@ -74,7 +74,7 @@ def options(call: Call, letters: str) -> tuple[list[tuple[str, str]], list[str]]
 
 
 def stated_runtime(call: Call, script: str) -> float | None:
-    """How long the submitted job runs, where somebody said so: ``HEADWAY_RUNTIME`` at its submission, a
+    """How long the submitted job runs, where its user said so: ``HEADWAY_RUNTIME`` at its submission, a
     line ``# runtime: SECONDS`` in its script, or that it is nothing but ``sleep`` (all of them together)."""
     if given := call.environment.get(RUNTIME):
         try:

@@ -52,7 +52,7 @@ from headway_adapters.emulated.tiers import Tiers
 
 _Start = dec.Start
 _ACCEPTED = Outcome(accepted=True)
-#: Moves that count from their decision on: their confirmation is no news that anybody waits for.
+#: Moves that count from their decision on: their confirmation is no news that the scheduler waits for.
 _FORESEEN = (dec.SwapTiers, dec.Migrate)
 
 
@@ -224,7 +224,7 @@ class EmulatedAdapter(ClusterAdapter):
         self._machine.refuse(decision, "injected failure: the command was refused")
 
     def submit(self, job: TraceJob) -> None:
-        """A further job, which nobody knew of when the emulation began.
+        """A further job, which was unknown when the emulation began.
 
         Raises ValueError when it is submitted in the past or before a job of the workload.
         """
@@ -264,7 +264,7 @@ class EmulatedAdapter(ClusterAdapter):
 
     @property
     def unsubmitted(self) -> Mapping[str, Follows]:
-        """Jobs that have not come because those that they follow have not ended."""
+        """Jobs that have not come because the jobs that they follow have not ended."""
         return self._machine.arrivals.held_back
 
     def reconsider(self, execution: Execution) -> None:

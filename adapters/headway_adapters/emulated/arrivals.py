@@ -28,13 +28,13 @@ class Arrivals:
         self._own = False
         #: Position of the job that arrives next.
         self.next = 0
-        #: Jobs that have not come because those that they follow have not ended.
+        #: Jobs that have not come because the jobs that they follow have not ended.
         self.held_back: dict[str, Follows] = {}
         #: When it arrives; infinity when all have arrived.
         self.time = jobs[0].job.submit_time if jobs else INFINITY
 
     def add(self, job: TraceJob, now: float) -> None:
-        """A further job, which nobody knew of before.
+        """A further job, which was unknown before.
 
         Raises ValueError when it is submitted in the past or before a job of the workload.
         """
@@ -65,7 +65,7 @@ class Arrivals:
         return {job.job.id: at for at, job in enumerate(self.jobs)}
 
     def ended(self, job_id: str, now: float) -> None:
-        """A job has ended: nobody waits for that."""
+        """A job has ended: no submission waits for that."""
 
     def due(self, until: float) -> None:
         """What is submitted until then is in :attr:`jobs`: it is there already."""

@@ -48,12 +48,12 @@ class Bundle:
         #: What runs, by id, in the order of the starts; of these where the application is, with processors.
         self.members: dict[str, Execution] = {}
         self.active: dict[str, int] = {}
-        #: What the processes leave with the move; who starts meanwhile waits for the next one.
+        #: What the processes leave with the move; a subjob that starts meanwhile waits for the next move.
         self.leaving: list[str] = []
         #: It is being moved since ... until; a number that tells one move from the next.
         self.since = self.until = -INFINITY
         self.moving = 0
-        #: It was launched and not sent anywhere since: who starts at the same instant belongs to it.
+        #: It was launched and not sent anywhere since: a subjob that starts at that instant belongs to it.
         self.gathers = False
         #: Work left, seconds, if a member is lost, or all are.
         self.safe = 0.0
@@ -114,7 +114,7 @@ class Bundles:
         return False
 
     def enter(self, execution: Execution) -> None:
-        """A member has started. The application is launched on those that start together."""
+        """A member has started. The application is launched on the members that start together."""
         bundle, now = self._bundles[execution.bundle], self._machine.now
         bundle.members[execution.job.id] = execution
         if bundle.start is None:

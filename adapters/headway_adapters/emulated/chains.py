@@ -17,12 +17,12 @@ from headway_adapters.emulated.arrivals import INFINITY, Arrivals
 
 
 class ChainedArrivals(Arrivals):
-    """Jobs of which some follow others. :attr:`jobs` are those that have come, in order of submission."""
+    """Jobs, some of which follow other jobs. :attr:`jobs` have come, in order of submission."""
 
     chained = True
 
     def __init__(self, jobs: Sequence[TraceJob], chains: Mapping[str, Follows]) -> None:
-        """``chains``: whom jobs follow, by id.
+        """``chains``: the job that each job follows, by id.
 
         Raises ValueError when the jobs are not in order of submission, or one follows another that is not
         before it in the workload.
@@ -30,7 +30,7 @@ class ChainedArrivals(Arrivals):
         super().__init__(jobs)
         #: ``(time, position in the workload, job)`` of those whose time is known, as a heap.
         self._coming: list[tuple[float, int, TraceJob]] = []
-        #: Who follows a job, by its id: (position, job, think time).
+        #: The jobs that follow a job, by its id: (position, job, think time).
         self._followers: dict[str, list[tuple[int, TraceJob, float]]] = {}
         before: set[str] = set()
         for at, job in enumerate(jobs):
@@ -60,7 +60,7 @@ class ChainedArrivals(Arrivals):
         self.taken()
 
     def due(self, until: float) -> None:
-        """Have :attr:`jobs` end with those that are submitted until then."""
+        """Have :attr:`jobs` end with the jobs that are submitted until then."""
         jobs = self.jobs
         assert isinstance(jobs, list)
         while self._coming and self._coming[0][0] <= until:

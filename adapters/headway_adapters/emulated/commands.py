@@ -1,7 +1,7 @@
 """What a workload's users ask for while their jobs wait or run.
 
 A command about a job's time goes with its work: the user knows what the job needs. So the decision that
-answers it, and says so (``asked``), changes both, and one that answers none changes the limit alone.
+answers it, and says so (``asked``), changes both; a decision that answers none changes the limit alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Commands:
     def answered(self, job_id: str, kind: str) -> bool:
         """Whether a command of this kind is what a decision that is carried out now answers.
 
-        Commands are answered in the instant in which they come; those that were not have been refused.
+        Commands are answered in the instant in which they come; a command that was not has been refused.
         """
         told = self._about_time.get(job_id)
         if told is None:

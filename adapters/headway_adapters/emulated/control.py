@@ -1,6 +1,6 @@
 """The control system of an emulated machine of partitions: the truth behind the bridge.
 
-Boots, wires, launches and kills, each after the time that it takes. It calls nobody but those who ask to be
+Boots, wires, launches and kills, each after the time that it takes. It calls only the callers that ask to be
 told when something changed.
 """
 
@@ -196,7 +196,7 @@ class ControlSystem(Bridge):
         return _OK
 
     def _halt(self, block: _Block) -> None:
-        """Its hardware is given back; a job on it dies, one that waits for it will not run."""
+        """Its hardware is given back; a job on it dies, a job that waits for it will not run."""
         self._abandon(block)
         self._to(block, PartitionState.DEALLOCATING)
         self._after(block, self.geometry.torus.times.halt, self._halted)
@@ -387,7 +387,7 @@ class ControlSystem(Bridge):
         self._down.discard(name)
 
     def database_error(self, partition: str) -> None:
-        """The record of a partition is in disorder: ERROR, until somebody destroys it. Its job dies."""
+        """The record of a partition is in disorder: ERROR, until it is destroyed. Its job dies."""
         block = self._blocks[partition]
         self._abandon(block)
         block.message = "database error"

@@ -21,7 +21,7 @@ class Dependencies:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: Positions in the workload by job id, as far as somebody has asked.
+        #: Positions in the workload by job id, as far as they were needed.
         self._positions: dict[str, int] = {}
         self._arrays: dict[str, list[str]] = {}
         self._searched = 0
@@ -60,11 +60,11 @@ class Dependencies:
             return all(outcome == "completed" for outcome in outcomes)
         if kind == "failed":
             return any(outcome not in ("", "completed") for outcome in outcomes)
-        # Of a job that nobody knows only this can be called met, that it is not there.
+        # Of an unknown job only this can be called met, that it is not there.
         return kind == "ended"
 
     def _start(self, other: str) -> float | None:
-        """When a job started, or ended without a start; None: it waits. A job that nobody knows started at
+        """When a job started, or ended without a start; None: it waits. An unknown job started at
         any time."""
         machine = self._machine
         if other in machine.running:
@@ -91,7 +91,7 @@ class Dependencies:
         return any(index < before and alike(other) for index, other in machine.submitted.values())
 
     def _outcome(self, job_id: str) -> str:
-        """What became of a job that is not there any more; "" if nobody knows it."""
+        """What became of a job that is not there any more; "" if the job is unknown."""
         record = self._record(job_id)
         return record.state if record is not None else ""
 

@@ -54,7 +54,7 @@ class Ends:
         execution.version += 1
         job_id = execution.job.id
         if machine.altered and job_id in machine.altered:
-            # A change that nobody was told of yet is of no interest any more.
+            # A change that was not told yet is of no interest any more.
             machine.altered.discard(job_id)
             events[:] = [event for event in events if not _alters(event, job_id)]
         del machine.running[job_id]
@@ -96,12 +96,12 @@ class Ends:
             self._bundles.left(execution, "", machine.news)
 
     def kill(self, decision: dec.Kill | dec.Cancel) -> str:
-        """End a running job, or remove one that waits. Returns why not, or ""."""
+        """End a running job, or remove a waiting job. Returns why not, or ""."""
         machine = self._machine
         job_id = decision.job_id
         execution = machine.running.get(job_id)
         if execution is not None:
-            # Who reduces a job's time below what it has run says that it is done.
+            # A user that reduces a job's time below what it has run says that it is done.
             if self._commands.answered(job_id, "RT"):
                 self.cut_off(execution, "completed", "reduced")
             else:

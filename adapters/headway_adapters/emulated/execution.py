@@ -53,7 +53,7 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     #: What its neighbours leave of its speed: at each place where that is less than all, and in all.
     paces: dict[Any, float] | None = None
     pace: float = 1.0
-    #: Share of a processor that each of its processes uses, once somebody may share it.
+    #: Share of a processor that each of its processes uses, once another job may share it.
     use: float = 1.0
     #: Moves that are going on, for which it stands still; when the last of them is over (seconds); and one
     #: just began, which is to be told.

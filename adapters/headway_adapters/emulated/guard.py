@@ -1,4 +1,4 @@
-"""The check that every start passes, whoever wishes for it: what real systems refuse, too.
+"""The check that every start passes, wherever it comes from: it refuses what real systems refuse, too.
 
 The scheduler has a guard of its own (:mod:`headway.state.guard`), which goes by expected runtimes. The
 machine promises nothing on a guess: it goes by limits.
@@ -88,7 +88,7 @@ class Guard:
         return ""
 
     def _free_behind(self, pool: str) -> int:
-        """Processors of a flat pool that nobody has in the background."""
+        """Processors of a flat pool that no job has in the background."""
         machine = self._machine
         total = next(each.processors for each in machine.cluster.pools if each.name == pool)
         return total - sum(
@@ -193,6 +193,6 @@ def _beyond(job: JobDescription, pool: str, bounds: PoolBounds) -> str:
 
 
 def _latest_end(execution: Execution, now: float) -> float:
-    """When an execution reaches its limit at the latest, if nobody suspends it; later than now."""
+    """When an execution reaches its limit at the latest, if it is not suspended; later than now."""
     since = now if execution.suspended else execution.booked_at
     return max(since + execution.limit - execution.consumed, next_after(now))

@@ -1,4 +1,4 @@
-"""Licences: what the whole cluster has of something that belongs to no node, and who may have some of it."""
+"""Licences: what the whole cluster has of something that belongs to no node, and which jobs may have it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Licences:
         return ""
 
     def _free(self, name: str, own: str) -> Profile:
-        """How much of it is there over time if nobody ends before what is reserved is over."""
+        """How much of it is there over time if no job ends before what is reserved is over."""
         now = self._machine.now
         used: dict[str, int] = {}
         for execution in self._machine.running.values():

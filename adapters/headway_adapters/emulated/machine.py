@@ -46,8 +46,8 @@ class Machine:
         start: float | None,
         chains: Mapping[str, Follows] | None = None,
     ) -> None:
-        """``start``: when the emulation begins, seconds; None: with the first submission. ``chains``: whom
-        jobs follow, by id."""
+        """``start``: when the emulation begins, seconds; None: with the first submission. ``chains``: the
+        job that each job follows, by id."""
         self.cluster = cluster
         self.arrivals: Arrivals = ChainedArrivals(jobs, chains) if chains else Arrivals(jobs)
         self.now = start if start is not None else (jobs[0].job.submit_time if jobs else 0.0)
@@ -71,7 +71,7 @@ class Machine:
         self.saved: Callable[[Execution], float | None] | None = None
         #: How running jobs were moved, by position in the workload.
         self.moves: dict[int, Moves] = {}
-        #: Told of each execution that gives back what it had; there once somebody is in the background.
+        #: Told of each execution that gives back what it had; made once a job is in the background.
         self.left: Callable[[Execution], None] | None = None
         #: Jobs whose limit or size was changed.
         self.altered: set[str] = set()
@@ -206,7 +206,7 @@ class Machine:
     # ------------------------------------------------------------------ results
 
     def end(self, index: int, record: JobResult) -> None:
-        """A job is gone for good: whoever follows it thinks about the next."""
+        """A job is gone for good: the users of the jobs that follow it begin their think times."""
         self.ended[index] = record
         if self.arrivals.chained:
             self.arrivals.ended(record.job.id, self.now)

@@ -23,7 +23,7 @@ _JobSubmitted = ev.JobSubmitted
 _INSTANT = 1e-6
 #: At most so many further rounds at one instant for what decisions changed.
 _FURTHER_ROUNDS = 100
-#: Seconds in which nothing ran nor came, after which who still waits counts as waiting for ever, whatever
+#: Seconds in which nothing ran nor came, after which a waiting job counts as waiting for ever, whatever
 #: plugins want to be woken for: longer than from any window of a calendar to its next one.
 _PATIENCE = 400 * 86400.0
 
@@ -56,11 +56,11 @@ class Moments:
         self._alive_at = machine.now
 
     def next_told(self, deadline: float | None) -> Moment | None:
-        """The next moment of which somebody is to be told."""
+        """The next moment that is to be told."""
         moment = self.next(deadline)
         if self._partitions is None:
             return moment
-        # That a partition came further on its way is nobody's business.
+        # That a partition came further on its way is no news.
         while moment is not None and not moment[1] and (deadline is None or moment[0] < deadline):
             moment = self.next(deadline)
         return moment
@@ -165,7 +165,7 @@ class Moments:
         return self._further[1] <= _FURTHER_ROUNDS
 
     def _over(self, deadline: float | None) -> bool:
-        """Nothing runs or arrives: whether nobody who waits can start any more."""
+        """Nothing runs or arrives: whether no waiting job can start any more."""
         if self._tells_later or (self._partitions is not None and self._partitions.busy):
             return False
         if not self._machine.submitted:

@@ -1,7 +1,8 @@
-"""Who shares processors with whom on the emulated cluster, and at which rate that lets each process go.
+"""Which jobs share processors on the emulated cluster, and at which rate that lets each process go.
 
-On a place (a node; a flat pool is one place) with as many processors as processes everybody has his own and
-runs at full speed. Where there are more, a process in front runs at 1 - loss, and one in the background at
+On a place (a node; a flat pool is one place) with as many processors as processes each process has its own
+processor and runs at full speed. Where there are more processes, a process in front runs at 1 - loss, and a
+process in the background at
 
 - its efficiency, if what those in front leave idle is what those in the background require,
 - efficiency x idle / required, if it is less,
@@ -26,7 +27,7 @@ _POOL = "pool "
 
 
 def neighbours(machine: Machine, sharing: Sharing, rng: Random) -> Neighbours:
-    """What keeps who is where on this machine."""
+    """The object that keeps which job is where on this machine."""
     nodes = machine.nodes
     if not machine.free and nodes.single:
         return Pairs(machine, sharing, rng)
@@ -34,7 +35,7 @@ def neighbours(machine: Machine, sharing: Sharing, rng: Random) -> Neighbours:
 
 
 class Neighbours(Protocol):
-    """Who is where, and at which rates that lets them go (:attr:`Execution.paces`)."""
+    """Which job is where, and at which rates that lets the jobs go (:attr:`Execution.paces`)."""
 
     def enter(self, execution: Execution) -> None:
         """An execution has taken its processors."""
@@ -43,7 +44,7 @@ class Neighbours(Protocol):
         """An execution gives its processors back."""
 
     def look(self, restless: dict[Execution, None]) -> None:
-        """Find the rates where somebody came or left, in that order; whose changed is added to
+        """Find the rates where a job came or left, in that order; a job whose rate changed is added to
         ``restless``."""
 
 
@@ -88,7 +89,7 @@ class Pairs:
                 if alone is not None and alone.paces and alone.paces.pop(node, None) is not None:
                     restless[alone] = None
                 continue
-            # Whoever was here before had another neighbour, so both are drawn anew.
+            # A job that was here before had another neighbour, so both are drawn anew.
             loss, rate = draw(other.job.request.processors)
             idle, required = 1 - one.use, other.use
             if idle < required:
@@ -108,13 +109,13 @@ class Pairs:
 
 
 class Place:
-    """A node, or a flat pool: who is on it."""
+    """A node, or a flat pool: the jobs on it."""
 
     __slots__ = ("behind", "capacity", "drawn", "front")
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        #: Who has how many processors here, in either tier.
+        #: How many processors each job has here, in either tier.
         self.front: dict[Execution, int] = {}
         self.behind: dict[Execution, int] = {}
         #: What was drawn for each since its neighbours are those that they are.
@@ -177,7 +178,7 @@ class Places:
         return ((_POOL + self._machine.pool_of(execution), execution.job.request.processors),)
 
     def _place(self, name: str, execution: Execution) -> Place:
-        """A place that nobody was on before."""
+        """A place that no job was on before."""
         machine = self._machine
         if execution.placement:
             capacity = int(machine.nodes.total[machine.nodes.index[name]])

@@ -1,6 +1,6 @@
 """Jobs on a machine that is handed out in wired partitions, which have to be booted.
 
-A start on nodes that nobody has booted is the paper's cycle for a partition per job: the partition is made
+A start on nodes that are not booted is the paper's cycle for a partition per job: the partition is made
 and booted for it, the job is loaded and runs (that is its start time), and the partition is given back; the
 job's end is told when its nodes can be used again, and recorded when it was. A start on a partition that was
 ordered with ``PowerUp`` waits until that is ready, and leaves it booted; ``PowerDown`` gives it back.
@@ -65,7 +65,7 @@ class _Claim:
 
     def __init__(self, index: int, job: JobDescription, decision: dec.Start) -> None:
         self.index, self.job, self.decision = index, job, decision
-        #: What is to become of it, if it was stopped by somebody: the outcome, and the reason.
+        #: What is to become of it, if it was stopped by a decision: the outcome, and the reason.
         self.why = ("", "")
         self.requeue = False
 
@@ -148,7 +148,7 @@ class Partitions:
 
     @property
     def busy(self) -> bool:
-        """Somebody is on the way in or out."""
+        """A job is on the way in or out."""
         return bool(self._claims or self._leaving)
 
     def _boot_fails(self) -> bool:
@@ -210,7 +210,7 @@ class Partitions:
         if known is None:
             if len(self._boxes) >= _KEPT:
                 self._boxes.clear()
-            # With the placement, so that nobody else has its identity.
+            # With the placement, so that no other object has its identity.
             known = self._boxes[key] = placement, self._box(placement, connection)
             self._machine.nodes.keep(placement)
         return known[1]
@@ -421,7 +421,7 @@ class Partitions:
         )
 
     def _watch(self, partition: Partition) -> None:
-        """What is told of partitions: each change of those that stay, and failed boots of the others."""
+        """What is told of partitions: each change of partitions that stay, and failed boots of all others."""
         state = "loading" if partition.state is PartitionState.BUSY else str(partition.state)
         self._step(partition.spec, state, partition.job)
         failed = partition.message and partition.state is PartitionState.DEALLOCATING
@@ -486,7 +486,7 @@ class Partitions:
                 self._lose(kept)
 
     def _proxy_dies(self, proxy: tuple[str, int]) -> None:
-        """A proxy dies, and its job with it; after the job's end nobody misses it."""
+        """A proxy dies, and its job with it; after the job's end this has no effect."""
         job_id, number = proxy
         if self._proxies.get(job_id) != number:
             return

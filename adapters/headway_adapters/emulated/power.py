@@ -1,4 +1,4 @@
-"""Power and frequency in the emulated cluster: who sleeps, and what ran how until when.
+"""Power and frequency in the emulated cluster: which nodes sleep, and what ran how until when.
 
 What a run used is computed from these logs afterwards (:mod:`headway.metrics.energy`), so a job that
 runs undisturbed costs nothing here.

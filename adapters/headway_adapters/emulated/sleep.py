@@ -57,7 +57,7 @@ class Sleep:
         return ""
 
     def power_up(self, decision: dec.PowerUp) -> str:
-        """Wake nodes; one that is falling asleep wakes after that. Returns why not, or ""."""
+        """Wake nodes; a node that is falling asleep wakes after that. Returns why not, or ""."""
         machine, power = self._machine, self._machine.power
         if power is None:
             return _NO_PROFILE

@@ -20,7 +20,7 @@ from headway_adapters.emulated.rates import Rates
 
 
 class Tiers:
-    """Who shares processors with whom, and how fast that lets each go."""
+    """Which jobs share processors, and how fast that lets each job go."""
 
     def __init__(
         self, machine: Machine, guard: Guard, rates: Rates, sharing: Sharing | None, rng: Random
@@ -32,15 +32,15 @@ class Tiers:
         self.told = sharing is not None
         self._sharing = sharing or Sharing()
         self._neighbours = neighbours(machine, self._sharing, rng)
-        #: Nobody was in the background yet, so nobody was looked at.
+        #: A job was in the background; until then no job is looked at.
         self.used = False
-        #: Who may go at another rate since the last :meth:`settle`, in order.
+        #: The jobs whose rate may have changed since the last :meth:`settle`, in order.
         self._restless: dict[Execution, None] = {}
 
-    # ------------------------------------------------------------------ who is where
+    # ------------------------------------------------------------------ which job is where
 
     def watch(self) -> None:
-        """Keep who is where from now on."""
+        """Keep which job is where from now on."""
         if not self.used:
             self.used = True
             self._machine.left = self.leave
@@ -60,7 +60,7 @@ class Tiers:
     # ------------------------------------------------------------------ rates
 
     def settle(self) -> None:
-        """Let everybody go at the rate that the neighbours leave, who changed at this instant."""
+        """Let every job go at the rate that its neighbours leave; the neighbours changed at this instant."""
         restless = self._restless
         self._neighbours.look(restless)
         if not restless:

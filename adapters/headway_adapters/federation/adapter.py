@@ -1,7 +1,7 @@
 """Several clusters as one: an adapter that composes adapters.
 
 Each cluster's adapter lives on a thread of its own: it describes, waits, applies and is closed
-there, so a cluster that hangs holds up nobody but itself. What they tell is merged in the order of
+there, so a cluster that hangs holds up only itself. What they tell is merged in the order of
 time; decisions go to the cluster that their job, pool, node or reservation belongs to, under its own
 names (:mod:`headway_adapters.federation.names`).
 
@@ -221,7 +221,7 @@ class Federation(ClusterAdapter):
         clock: Callable[[], float] | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        """``members``: the clusters' adapters by name, each new: nobody has called it.
+        """``members``: the clusters' adapters by name, each new: it was not called before.
 
         ``clock`` tells the time in absolute seconds and never goes back.
         """
@@ -287,7 +287,7 @@ class Federation(ClusterAdapter):
         )
 
     def _join(self, member: _Member) -> ClusterDescription:
-        """A cluster's description in everybody's names; from now on it takes part."""
+        """A cluster's description in the federation's names; from now on it takes part."""
         description = member.description
         assert description is not None
         if len(description.pools) == 1:

@@ -10,7 +10,7 @@ again after a restart by what the cluster calls them:
   for all;
 - any other that headway made keeps the name that it was made under, for there is one headway to give
   such names; only where two clusters have it already is the second one prefixed;
-- everybody else's is prefixed.
+- any other reservation's name is prefixed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _OF: dict[type, dict[str, str]] = {
     PoolDescription: {"name": POOL},
     PoolBounds: {},
     SwitchDescription: {"name": NODE, "nodes": NODE, "switches": NODE},
-    # Its own id is a matter of who made it: see Names.
+    # Its own id depends on its maker: see Names.
     Reservation: {"pool": POOL, "nodes": NODE, "licences": LICENCE},
     SitePolicy: {"pools": POOL},
 }  # fmt: skip
@@ -166,11 +166,11 @@ class Names:
         return known[0] if known is not None else self.cluster_of(name.removeprefix(FOR_JOB))
 
     def reservation_outward(self, cluster: str, local: str) -> str:
-        """The name for all of one that was told before, or that is nobody's of ours."""
+        """The federation's name of a reservation that was told before, or that is not ours."""
         return self._there.get((cluster, local)) or f"{cluster}:{local}"
 
     def made_outward(self, cluster: str, reservation: Reservation) -> str:
-        """The name for all of one that a cluster shows; it is kept until :meth:`forget`."""
+        """The federation's name of a reservation that a cluster shows; kept until :meth:`forget`."""
         local = reservation.id
         known = self._there.get((cluster, local))
         if known is not None:

@@ -17,8 +17,8 @@ A start that does not happen within ``start_timeout`` is taken back by ``bstop``
 is pending again, held for a moment between the two. A job may stay forced in LSF's eyes after that
 (its manuals do not say); should it start late nevertheless, that is told as any start.
 
-Who holds a job. LSF knows one hold (PSUSP), whoever made it: it keeps headway away from the job until
-``bresume``. Nobody needs another word for that.
+The holder of a job. LSF knows one hold (PSUSP), the user's or an administrator's: it keeps headway away from
+the job until ``bresume``. No other word is needed for that.
 
 An outage (mbatchd down, hanging, or talking nonsense) is not news about jobs: no event comes of it.
 Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.polling`).

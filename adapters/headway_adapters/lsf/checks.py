@@ -157,7 +157,7 @@ def _told(client: CommandClient, argv: tuple[str, ...]) -> str:
 def _jobs(
     client: CommandClient, clock: Callable[[], float], hosts: dict[str, cluster_listing.HostState]
 ) -> Sequence[Check]:
-    """Whether everybody's jobs are seen, and whether LSF's times fit our clock."""
+    """Whether all users' jobs are seen, and whether LSF's times fit our clock."""
     shown = client.run(("bjobs", "-u", "all", "-a", "-w"))
     if not shown.ok and not listing.nothing_found(shown.stderr):
         raise Unanswered(f"bjobs: {shown.complaint()}")

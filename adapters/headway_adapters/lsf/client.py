@@ -21,7 +21,7 @@ _READERS = frozenset(
      "lsload", "lsclusters", "bugroup"}
 )  # fmt: skip
 _READING_VERBS: dict[str, frozenset[str]] = {"badmin": frozenset({"showconf", "showstatus"})}
-#: Signs in an error message that nobody answered, so that asking again now is useless.
+#: Signs in an error message that LSF did not answer, so that asking again now is useless.
 _SILENCE = (
     "not responding",
     "still trying",
@@ -50,7 +50,7 @@ def only_reads(argv: Sequence[str]) -> bool:
 
 
 def is_silence(result: Result) -> bool:
-    """Whether a failed command failed because nobody answered."""
+    """Whether a failed command failed because LSF did not answer."""
     return result.unanswered or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
 
 
@@ -89,7 +89,7 @@ class LsfClient(CommandClient):
         return results
 
     def rows(self, job_ids: Sequence[str], times: Calendar) -> dict[str, Row]:
-        """Where these jobs stand now; one that nobody knows is left out.
+        """Where these jobs stand now; an unknown job is left out.
 
         Raises :class:`Unanswered` when that cannot be asked now.
         """
@@ -120,7 +120,7 @@ class LsfClient(CommandClient):
         return None if strict and (odd or not set(rows) <= set(job_ids)) else rows
 
     def endings(self, job_ids: Sequence[str], times: Calendar) -> dict[str, Ending]:
-        """How jobs ended that the listing no longer shows; a job nobody knows is left out.
+        """How jobs ended that the listing no longer shows; an unknown job is left out.
 
         Raises :class:`Unanswered` when that cannot be asked now.
         """
@@ -150,7 +150,7 @@ class LsfClient(CommandClient):
                 yield asked, text
                 continue
             # Not one record a job: some are not known, or a job's own words imitate another's record. Asked
-            # about alone, nobody's words stand in another's answer.
+            # about alone, no job's words stand in another job's answer.
             alone = self._histories([[one] for one in asked])
             yield from (([one], text) for one, text in zip(asked, alone, strict=True))
 

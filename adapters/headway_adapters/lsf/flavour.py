@@ -74,7 +74,7 @@ class Flavour:
 
 
 def expected(options: LsfOptions) -> Flavour:
-    """The flavour as far as the options say it. As long as nobody was asked, what they leave open is
+    """The flavour as far as the options say it. As long as LSF was not asked, what they leave open is
     thought possible; it is refused later if it is not."""
     if options.flavour == "openlava":
         return Flavour("OpenLava", ibm=False, running_limits=options.running_limits == "yes")

@@ -41,7 +41,7 @@ def give_back(client: LsfClient, queues: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def held(client: LsfClient, queues: Sequence[str]) -> list[str]:
-    """The jobs of these queues that somebody holds."""
+    """The jobs of these queues that are held."""
     result = client.run(("bjobs", "-u", "all", "-w"))
     rows = listing.read_wide_rows(result.text, Calendar(time.time()), set()) if result.stdout else {}
     return [job_id for job_id, row in rows.items() if row.stat == "PSUSP" and row.queue in queues]

@@ -3,12 +3,12 @@
 Which jobs exist, and whose they are, is told by ``bjobs -o "jobid user" -json``: it holds nothing that users
 write. Everything else is asked of all users at once, and held against that. A working directory, a login
 shell and the names of copied files keep their line breaks (seen on a volclava 2.2; names, commands and all
-the rest lose them in ``bsub``, but who submits through LSF's library need not use ``bsub``), so a record
-of another's job may stand in one. As soon as anything looks like that (a job told of twice, one that does not
-exist, one of another user, a line that is none), each user's jobs are asked for alone, for some minutes:
-nobody's words stand in another's answer then.
+the rest lose them in ``bsub``, but a user that submits through LSF's library need not use ``bsub``), so a
+record of another user's job may stand in one. As soon as anything looks like that (a job told of twice, a job
+that does not exist, a job of another user, a line that is none), each user's jobs are asked for alone, for
+some minutes: no user's words stand in another user's answer then.
 
-A job that is submitted between the two questions is left for the next look. Where LSF cannot tell who exists
+A job that is submitted between the two questions is left for the next look. Where LSF cannot tell which exist
 (old relatives), a job that is told of in two ways is *doubtful*: it keeps what it has and is not started.
 """
 
@@ -57,7 +57,7 @@ class JobsListing:
         self._client = client
         self._fields = fields
         self._monotonic = monotonic
-        #: LSF can tell who exists.
+        #: LSF can tell which jobs exist.
         self._owned = True
         #: Jobs that the look before told of and that did not exist.
         self._strangers: set[str] = set()
@@ -85,7 +85,7 @@ class JobsListing:
             self._apart_until = self._monotonic() + APART
         return self._apart(owners, times, notes)
 
-    # ------------------------------------------------------------------ who exists
+    # ------------------------------------------------------------------ which jobs exist
 
     def _owners(self) -> dict[str, str] | None:
         """Number -> user of all jobs; None: this LSF cannot tell."""
@@ -102,7 +102,7 @@ class JobsListing:
         return listing.read_owners(result.stdout)
 
     def _unlike(self, found: Listed, owners: Mapping[str, str]) -> set[str]:
-        """In what a listing differs from those who exist; jobs that are new, or none, are taken out."""
+        """In what a listing differs from the existing jobs; jobs that are new, or none, are taken out."""
         rows, facts = found.rows, found.facts
         others = [key for key, row in rows.items() if owners.get(_number(key), row.user) != row.user]
         strangers = {key for key in (*rows, *facts) if _number(key) not in owners}
@@ -203,7 +203,7 @@ class JobsListing:
         return whole
 
     def _of_one(self, user: str, times: Calendar, notes: set[str]) -> Listed | None:
-        """The jobs of a user; None when they cannot be read, which is nobody else's affair."""
+        """The jobs of a user; None when they cannot be read, which concerns no other user."""
         try:
             return self._of((user,), times, notes, (set(),))[0]
         except Unanswered:
@@ -241,7 +241,7 @@ def known_fields(client: LsfClient, flavour: Flavour) -> tuple[str, ...]:
         if not unknown or unknown not in fields:
             known = _keys(result)
             if known is None and flavour.ibm and result.ok and result.stdout.lstrip().startswith(b"{"):
-                # Somebody's job of now spoils it, which need not be so later.
+                # A job of now spoils it, which need not be so later.
                 return fields
             if known is None or not (known or flavour.ibm):
                 return ()

@@ -3,11 +3,11 @@
 Jobs are read in one of two ways:
 
 * ``bjobs -o FIELDS -json`` of IBM Spectrum LSF tells everything at once.
-* Elsewhere ``bjobs -w`` tells who and where, and ``bjobs -UF`` (or ``-l``) the details. (volclava's JSON has
-  some of the fields only, and of a parallel job only the first host.)
+* Elsewhere ``bjobs -w`` tells which job is where, and ``bjobs -UF`` (or ``-l``) the details. (volclava's JSON
+  has some of the fields only, and of a parallel job only the first host.)
 
 What users write (names, commands) may hold blanks, brackets, quotes and newlines, and might imitate
-a whole record. So *who exists* never comes from the details alone, and a job that is told of twice
+a whole record. So *which jobs exist* never comes from the details alone, and a job that is told of twice
 in one listing is *doubtful*: it keeps what it has and is not started.
 """
 
@@ -44,7 +44,7 @@ _JOB_ID = re.compile(r"([0-9]{1,18})(?:\[([0-9]{1,9})\])?")
 
 
 class Row(msgspec.Struct, gc=False):
-    """Who a job is, where it stands and where it runs. Times are absolute seconds."""
+    """A job's identity, where it stands and where it runs. Times are absolute seconds."""
 
     job_id: str
     user: str
@@ -150,7 +150,7 @@ def cell(record: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-# ---------------------------------------------------------------------- jobs: who exists
+# ---------------------------------------------------------------------- jobs: which exist
 
 
 def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[str, Row], dict[str, Facts]]:
@@ -349,7 +349,7 @@ def _facts(record: str, at: int, times: Calendar) -> Facts:
     facts = Facts()
     submitted = _SUBMITTED.search(record, at)
     if submitted is None:
-        # Without this line nobody knows what it asks for.
+        # Without this line it is unknown what the job asks for.
         facts.doubtful = True
         return facts
     facts.submitted = times.fact(submitted.group(1))

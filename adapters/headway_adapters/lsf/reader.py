@@ -74,7 +74,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
 )
 #: Exit codes of a job that ``bkill`` ended: by SIGINT or SIGTERM.
 _KILLED = frozenset({130, 143})
-#: In a description: with these nobody can tell where it ends.
+#: In a description: with these its end cannot be told.
 ENDS = "<>"
 #: Our reservations' names in LSF.
 RESERVATION_PREFIX = "headway_"
@@ -220,7 +220,7 @@ class _Reading:
         state = JOB_STATES.get(row.stat)
         if state is None:
             self.notes.add(f"unknown job state {row.stat!r}; such a job is left as it is")
-            # What it has, it keeps; else nobody starts it.
+            # The job keeps what it has; else it is not started.
             return "running" if row.hosts else "pending"
         return state
 

@@ -4,7 +4,7 @@
 signals) until mbatchd's next round, which a volclava 2.2 was seen to take up to 10 s; only then it is PEND.
 Nothing in ``bjobs`` tells this EXIT from an end. ``bhist`` does: ``Signal <REQUEUE_PEND> requested``, and no
 ``Pending:`` after it yet. So each EXIT is asked about once before it is told, and a job that is on its way
-back counts as running until it is in the queue: it has not ended, nobody who waits for its end may start,
+back counts as running until it is in the queue: it has not ended, no job that waits for its end may start,
 and its place is not given away before LSF shows it free.
 
 A requeue of headway's own is known without ``bhist``, whose file may lag behind on another machine.

@@ -8,7 +8,7 @@ there is. What jobs have reserved (``rusage``) comes off both: LSF reckons so, a
 * One that is configured host by host belongs to these hosts, like memory.
 * Of others (several instances for several hosts each) it is noted that they are not kept.
 * An instance without a number (``-``: its elim says nothing) has nothing, and so has what was counted before
-  and is not listed now: who asks for it waits.
+  and is not listed now: a job that asks for it waits.
 
 A reservation with a ``duration`` is given back while its job runs; from then on the elim is to see what the
 job has.

@@ -285,7 +285,7 @@ def _reserve(reservation: Reservation, now: float, slots: Mapping[str, int], exi
         raise Unfit(f"reservation {reservation.id}: its hosts have no slots")
     who = [name(one, "a user or a group") for one in (*reservation.users, *reservation.accounts)]
     argv = ["brsvadd", "-N", key, "-n", str(total), "-m", " ".join(hosts)]
-    # For nobody in particular: a system reservation, in which no job starts.
+    # For no particular user: a system reservation, in which no job starts.
     argv += ["-u", " ".join(who)] if who else ["-s"]
     argv += ["-b", moment(begin), "-e", moment(reservation.end)]
     add = tuple(argv)

@@ -34,7 +34,7 @@ from headway_adapters.node_agent.serve import serve
 #: Where a real node's clocks are. Only there psutil's answers are about the same machine.
 REAL = Path("/sys")
 _STATE = Path("/run/headway/node-agent.json")
-#: Energy counters may wrap more than once in a longer time, which nobody could see.
+#: Energy counters may wrap more than once in a longer time, which could not be seen.
 _LONGEST_INTERVAL = 600.0
 
 _UNITS = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9}

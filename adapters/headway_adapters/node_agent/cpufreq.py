@@ -10,7 +10,7 @@ the lowest level becomes the lowest. A lower limit above the new upper limit is 
 goes back up to what it was, as far as the new upper limit allows, at the next change.
 
 What was changed is kept in a state file, written before the change, so that :meth:`Clock.reset` gives
-back what was there before the first change. What somebody else has changed since is left alone. The
+back what was there before the first change. What was changed from outside since is left alone. The
 state of an earlier boot is forgotten: the boot has undone it.
 """
 
@@ -76,7 +76,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct):
-    """What a policy was like before the first change, and who changed it last."""
+    """What a policy was like before the first change, and the job for which it was changed last."""
 
     before: dict[str, str] = {}
     #: Values that are ours: what we meant to write, and what the kernel showed after that.

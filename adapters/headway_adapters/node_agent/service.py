@@ -91,7 +91,7 @@ class Agent:
     # ------------------------------------------------------------------ looks
 
     def look(self) -> None:
-        """One round: who is here, what is used, everybody into the tier that was wished."""
+        """One round: which jobs are here, what they use, every job into the tier that was wished."""
         with self._lock:
             self._look()
 

@@ -1,7 +1,7 @@
 """The processes of jobs, looked at again and again, at little cost.
 
 What a process belongs to is found once (:func:`headway_adapters.node_agent.processes.names_of`), and kept as
-long as it lives; after that each look reads one line of it. A process that belongs to nobody is asked again
+long as it lives; after that each look reads one line of it. A process that belongs to no job is asked again
 while it is young: a batch system puts it into its control group after it was made.
 
 A job's processor time is the sum over its processes, with that of their children that ended. So a child's
@@ -20,7 +20,7 @@ from headway_adapters.node_agent.processes import names_of
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
-#: Seconds for which a process that belongs to nobody is asked again.
+#: Seconds for which a process that belongs to no job is asked again.
 _YOUNG = 30.0
 
 

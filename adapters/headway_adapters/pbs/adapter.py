@@ -5,8 +5,8 @@ scheduling = False"``), so PBS starts nothing by itself. A start is ``qrun -H '(
 the next looks confirm by the job's state and ``exec_vnode`` that it runs. Looking, waiting and
 confirming are every adapter's (:mod:`headway_adapters.polling`).
 
-``qrun`` asks nobody: it starts a held job, and puts a job on a vnode that is full, without a word. So
-the adapter checks once more itself, against its last look: the job is queued, nobody holds it, the
+``qrun`` checks nothing: it starts a held job, and puts a job on a vnode that is full, without a word. So
+the adapter checks once more itself, against its last look: the job is queued, it is not held, the
 vnodes are usable and have that many processors and that much memory left, all that is on its way
 counted. For the same reason a job in the background is started like any other, on vnodes that others have;
 with agents on the nodes each tier has room of its own (:mod:`headway_adapters.polling.room`).

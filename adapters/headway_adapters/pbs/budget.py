@@ -1,7 +1,7 @@
 """How many commands headway runs in a minute: PBS rations connections.
 
-Each of PBS's commands proves who it is by a privileged port, of which a machine has some hundred, and
-which stays taken for a minute after the command has ended. When they have run out, *everybody's* commands
+Each of PBS's commands proves its identity by a privileged port, of which a machine has some hundred, and
+which stays taken for a minute after the command has ended. When they have run out, *all users'* commands
 on that machine wait for seconds. So looks and starts share a budget (``commands_per_minute``), each with a
 :class:`Bucket` of its own:
 
@@ -100,5 +100,5 @@ class Budget:
             return pause
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """No command waits any more."""
         self._closed.set()

@@ -14,7 +14,7 @@ from headway_adapters.transport import Result, Transport, make_transport
 _READERS = frozenset({"qstat", "qselect", "pbs_rstat"})
 #: Options with which pbsnodes only lists.
 _LISTING = frozenset({"-a", "-v", "-av", "-x", "-F", "json"})
-#: Signs in an error message that nobody answered, so that asking again now is useless.
+#: Signs in an error message that the server did not answer, so that asking again now is useless.
 _SILENCE = (
     "Connection refused",
     "Connection timed out",
@@ -38,7 +38,7 @@ def only_reads(argv: Sequence[str]) -> bool:
 
 
 def is_silence(result: Result) -> bool:
-    """Whether a failed command failed because nobody answered."""
+    """Whether a failed command failed because the server did not answer."""
     if result.ok:
         return False
     return result.unanswered or any(sign in result.stderr for sign in _SILENCE)

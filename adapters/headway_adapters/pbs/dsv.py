@@ -5,12 +5,12 @@ form line breaks of an account or a variable are printed as they are, so that on
 whole record of another's; in JSON a backslash or a byte beyond ASCII makes the document invalid, and
 line breaks in the names of variables stand there as they are, too. Here:
 
-* attributes are separated by a word that we choose anew for each command (:func:`separator`), so nobody
+* attributes are separated by a word that we choose anew for each command (:func:`separator`), so no user
   can have written it into a job; where a value holds it nevertheless, PBS puts a backslash before it;
 * line breaks are written ``\\n``, but a byte that cannot be printed is written ``^`` and the byte plus
   64, and for byte 202 that is a line break again. So a line break ends nothing by itself: a record
   begins where ``Job Id: ID`` ends what stands before a separator *and* the attribute behind it is
-  ``Job_Name``, which is every record's first and nobody's second.
+  ``Job_Name``, which is the first attribute of every record and never the second.
 
 What cannot be understood raises :class:`headway_adapters.pbs.documents.Malformed`.
 """
@@ -34,7 +34,7 @@ _MAPS = tuple(name for name in ("Resource_List", "resources_used") if name in _P
 
 
 def separator() -> str:
-    """A word that nobody can know beforehand (64 bits), no end of which is a beginning of it."""
+    """A word that no user can know beforehand (64 bits), no end of which is a beginning of it."""
     return f"|{''.join(secrets.choice(_LETTERS) for _ in range(16))}"
 
 

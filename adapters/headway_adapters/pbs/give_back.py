@@ -2,7 +2,7 @@
 
 ``python -m headway_adapters.pbs.give_back``, after headway was stopped. headway holds no job, so nothing
 but the server's scheduling is to be switched; the next cycle of PBS starts what waits. What stays as it
-is, because nobody but its owner or an administrator can know whether it should, is listed: jobs that are
+is, because only its owner or an administrator can know whether it should, is listed: jobs that are
 held as by an administrator, and suspended ones.
 """
 
@@ -27,7 +27,7 @@ def give_back(client: PbsClient) -> None:
 
 
 def left_alone(client: PbsClient) -> Iterator[tuple[str, str]]:
-    """Jobs that wait for somebody: id and why. Raises :class:`headway.errors.Failure`."""
+    """Jobs that wait for a user or an administrator: id and why. Raises :class:`headway.errors.Failure`."""
     version = client.run(("qstat", "--version"))
     is_torque = flavour_of(version, PbsOptions(queues=("all",))) == "torque"
     listings, now = Listings(client, torque=is_torque), time.time()

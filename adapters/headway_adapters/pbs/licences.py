@@ -6,7 +6,7 @@ look at it.
 
 * Only a site's own resources with the flag ``q``, ``n`` or ``f`` are counted, as by PBS itself: of others
   PBS compares each job with the server alone. Where PBS does not tell the flags, all are counted.
-* Amounts are whole: of ``1.5`` there is 1, and who asks for ``0.7`` gets 1. Sizes are bytes.
+* Amounts are whole: of ``1.5`` there is 1, and a job that asks for ``0.7`` gets 1. Sizes are bytes.
 * What a script of PBS's own scheduler tells (``server_dyn_res``) is not known outside of that.
 """
 

@@ -3,7 +3,7 @@
 Jobs are listed in the form that no user's text can change (:mod:`headway_adapters.pbs.dsv`), the rest as
 JSON and, where that is broken, as text.
 
-A user's job can make ``qstat`` itself crash, for everybody (seen with OpenPBS 23.06: an ``&`` in the
+A user's job can make ``qstat`` itself crash, for all users (seen with OpenPBS 23.06: an ``&`` in the
 attribute ``Submit_arguments``, which any program may set). Then the jobs' ids are asked for (``qselect``),
 and the jobs in parts, smaller and smaller, until those are known at which it crashes: they alone are left
 alone.

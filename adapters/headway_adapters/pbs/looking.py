@@ -27,7 +27,7 @@ class Looking:
         self, client: PbsClient, options: PbsOptions, flights: Flights[Any], learn: Callable[[], World], *,
         clock: Callable[[], float],
     ) -> None:  # fmt: skip
-        """``learn``: asks for the world, if nobody has before the first look. ``clock``: absolute seconds."""
+        """``learn``: asks for the world, if it is unknown at the first look. ``clock``: absolute seconds."""
         self._client = client
         self._options = options
         self._flights = flights

@@ -10,8 +10,8 @@ Choices that PBS leaves to us:
 
 * A job's id is what ``qsub`` prints: ``17.server``, and ``17[3].server`` for an element of an array.
   The array itself is no job.
-* Who holds a job: hold type ``u`` is its user's; ``o`` and ``s`` are an administrator's, whoever set
-  them (headway needs no holds of its own, for the server starts nothing by itself). A system hold of a
+* The holder of a job: hold type ``u`` is its user's; ``o`` and ``s`` always count as an administrator's
+  (headway needs no holds of its own, for the server starts nothing by itself). A system hold of a
   job whose dependency is not over is that dependency and not a hold.
 * ``qsub -v HEADWAY=dedicated`` says what PBS has no word for: the job must start at its begin time
   (``qsub -a``); ``HEADWAY=malleable``: it may lose vnodes while it runs; more in
@@ -268,7 +268,7 @@ class _Reader:
 
     def _note_stuck(self, job_id: str, record: JobRecord, placement: list[tuple[str, int]]) -> None:
         """Note a job of which its vnodes' MoMs have not said for long that it runs. It keeps its vnodes:
-        only who looks there can know whether a part of it runs."""
+        only an administrator that looks there can know whether a part of it runs."""
         sent = self.when(record.stime) or self.when(record.mtime)
         if values.integer(record.substate) == _SENT and sent is not None and self.now - sent > _SENT_FOR:
             first = placement[0][0] if placement else "unknown"
@@ -404,7 +404,7 @@ class _Reader:
     def _blocked(
         self, letter: str, holds: set[str], depend: str, job_id: str
     ) -> tuple[str, str, tuple[Dependency, ...]]:
-        """Why a pending job may not start ("" if it may), who holds it, what it depends on."""
+        """Why a pending job may not start ("" if it may), its holder, what it depends on."""
         if letter == "T":
             return "it is on its way to another queue or server", "system", ()
         if "u" in holds:

@@ -58,8 +58,8 @@ def read(
     """Our id -> PBS's id and the reservation. Confirmed ones only: others have no vnodes.
 
     ``zone``: seconds by which times are ahead of UTC. ``reserved``: reservation -> vnodes that name it.
-    ``owners``: who may have made headway's reservations; one of such a name by somebody else is not ours.
-    A reservation of some processors of a vnode is taken as one of the whole vnode.
+    ``owners``: the users that may have made headway's reservations; another user's reservation of such a name
+    is not ours. A reservation of some processors of a vnode is taken as a reservation of the whole vnode.
     """
     made: dict[str, tuple[str, Reservation]] = {}
     for name, record in found.items():

@@ -101,7 +101,7 @@ def of_other_size(text: str, processors: int) -> str:
 def parse_select(text: str, most: int = MOST_CHUNKS) -> tuple[Chunk, ...]:
     """The chunks of ``2:ncpus=4:mem=1gb+ncpus=1``, one entry each, in order.
 
-    ``most``: as many as the cluster could ever hold; more are not counted out, since anybody may ask
+    ``most``: as many as the cluster could ever hold; more are not counted out, since a user may ask
     for any number. Raises ValueError.
     """
     chunks: list[Chunk] = []

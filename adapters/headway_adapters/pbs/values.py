@@ -112,7 +112,7 @@ def _when(written: str) -> float | None:
     fields = written.split()
     try:
         if len(fields) > 5:
-            # A zone stands before the year where somebody configured it so.
+            # A zone stands before the year where the host is configured so.
             fields = [*fields[:4], fields[-1]]
         _, month, day, moment, year = fields
         hour, minute, second = moment.split(":")

@@ -12,8 +12,8 @@ adapter's thread; commands run on a pool of threads. Nothing here blocks the ada
 
 A node that sleeps through a command is drained first, with the reason ``headway: falling asleep``,
 so that the batch system starts nothing on it and does not miss it. The reason is also the memory: a
-daemon that begins anew reads from it who sleeps. Whoever replaces the reason by one of his own has the
-node: it counts as drained from then on.
+daemon that begins anew reads from it which nodes sleep. An administrator that replaces the reason by another
+has the node: it counts as drained from then on.
 
 Decisions. A command to wake that fails or hangs is tried again until ``wake_timeout``; then the node is
 drained and reported. A node that cannot be put to sleep goes back into service. ``PowerUp`` for a node
@@ -319,7 +319,7 @@ class Actuators:
         return replace(snapshot, nodes=nodes, power=power)
 
     def looked(self, snapshot: Snapshot) -> None:
-        """See in a look, as the batch system gave it, which sleepers somebody else has taken."""
+        """See in a look, as the batch system gave it, which sleepers an administrator has taken."""
         for name, state in list(self.power.items()):
             node = snapshot.nodes.get(name)
             if node is None or state != "asleep":

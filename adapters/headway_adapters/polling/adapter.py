@@ -100,7 +100,7 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
         self._make_parts(pace, actuators or ActuatorOptions(), None if read_only else agents)
 
     def _make_parts(self, pace: Pace, actuators: ActuatorOptions, agents: AgentOptions | None) -> None:
-        """``agents``: None also for who only looks on: that needs no key, and may not read it."""
+        """``agents``: None also for a run that only looks on: it needs no key, and may not read it."""
         log, clock, told = self._log, self._clock, list[ev.Event]()
         self._bell = Bell()
         hands = Hands(self, self._client, self._bell)

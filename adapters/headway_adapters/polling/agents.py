@@ -4,7 +4,7 @@ No batch system knows tiers. A job that was started in the background is one lik
 processes give way is done on the nodes, by agents (:mod:`headway_adapters.node_agent`). The daemon tells each
 agent in which tier the jobs on its node are, again and again; an agent that began anew, or was not reached,
 knows it after the next round. A swap is over once all agents concerned have put its jobs where they belong;
-if one cannot, or is silent for ``swap_timeout``, everybody is told the old tiers again and the swap is
+if an agent cannot, or is silent for ``swap_timeout``, all agents are told the old tiers again and the swap is
 refused. A silent agent changes nothing about its jobs: they run on in the tier that they have.
 
 Agents also measure how much of its processors each job uses. That is told about jobs in front, whose use
@@ -140,7 +140,7 @@ class Agents:
         return replace(snapshot, jobs={**snapshot.jobs, **changed}) if changed else snapshot
 
     def looked(self, snapshot: Snapshot, starting: Iterable[str]) -> None:
-        """Take in a look: who is where. Jobs that run no more are forgotten, but not those ``starting``."""
+        """Take in a look: which job is where. Jobs that run no more are forgotten, except ``starting``."""
         self._jobs = {key: job for key, job in snapshot.jobs.items() if job.state in ON_NODES}
         kept = {*self._jobs, *starting}
         for known in (self._tiers, self._uses, self._told_uses, self._unable):
@@ -181,7 +181,7 @@ class Agents:
     # ------------------------------------------------------------------ rounds
 
     def advance(self) -> tuple[list[ev.Event], bool]:
-        """Ask who is due, take in what was answered: what is to be told, and whether tiers changed."""
+        """Ask agents that are due, take in the answers: what is to be told, and whether tiers changed."""
         if self.options is None:
             return [], False
         told: list[ev.Event] = []
@@ -210,7 +210,7 @@ class Agents:
 
     @property
     def due(self) -> float | None:
-        """Seconds until somebody is to be asked; None: nobody."""
+        """Seconds until an agent is to be asked; None: no agent is."""
         times = [node.next_round for node in self._nodes.values() if node.asked is None]
         times += [swap.deadline for swap in self._swaps]
         return max(0.0, min(times) - time.monotonic()) if times else None
@@ -226,7 +226,7 @@ class Agents:
     def _ask(self, name: str, node: _Node) -> None:
         assert self.options is not None and self._pool is not None
         here = [key for key, job in self._jobs.items() if any(at == name for at, _ in job.placement)]
-        # Foreground is said only of who was somewhere else: others are nobody's business.
+        # Foreground is said only of a job that was in another tier: of other jobs it is no news.
         node.wishes = {
             key: self.tier_of(key) for key in here
             if key in self._tiers or self.tier_of(key) == BACKGROUND

@@ -12,14 +12,14 @@ class Bell:
     """A sleep that others can end. A pipe, since that is what a signal handler may write to."""
 
     def __init__(self) -> None:
-        #: Somebody called :meth:`wake`; whoever has seen it takes it back.
+        #: :meth:`wake` was called; the caller that has seen it takes it back.
         self.woken = False
         self._ear, self._rope = os.pipe()
         os.set_blocking(self._ear, False)
         os.set_blocking(self._rope, False)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for ``seconds``, a day at the most, or until somebody rings."""
+        """Sleep for ``seconds``, a day at the most, or until the bell rings."""
         ready, _, _ = select.select([self._ear], [], [], max(0.0, min(seconds, _DAY)))
         if ready:
             try:
@@ -41,7 +41,7 @@ class Bell:
         try:
             os.write(self._rope, what)
         except OSError:
-            # A full pipe wakes as well; a closed one has nobody to wake.
+            # A full pipe wakes as well; a closed pipe has no sleeper.
             return
 
     def close(self) -> None:

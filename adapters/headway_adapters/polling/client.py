@@ -4,7 +4,7 @@ In monitor mode (``read_only``) a command that could change something is never r
 decision of the engine's (which applies none then), and not by an adapter's own housekeeping.
 
 An adapter's client says in :meth:`CommandClient.only_reads` which commands certainly change
-nothing, and in :meth:`CommandClient.is_silence` which failures mean that nobody answered.
+nothing, and in :meth:`CommandClient.is_silence` which failures mean that the batch system did not answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CommandClient(abc.ABC):
 
     @abc.abstractmethod
     def is_silence(self, result: Result) -> bool:
-        """Whether a failed command failed because nobody answered."""
+        """Whether a failed command failed because the batch system did not answer."""
 
     def run(self, argv: Sequence[str]) -> Result:
         """One command; a failed one is a result."""
@@ -68,7 +68,7 @@ class CommandClient(abc.ABC):
         return results
 
     def change_all(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
-        """Changing commands, several at a time; None for those not tried because nobody answered."""
+        """Changing commands, several at a time; None for a command not tried for lack of an answer."""
         results: list[Result | None] = []
         for at in range(0, len(argvs), _CHUNK):
             try:

@@ -24,7 +24,7 @@ class Commands:
         self._not_run = ""
 
     def change(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
-        """Run commands that change something; None for those that were not tried."""
+        """Run commands that change something; None for a command that was not tried."""
         self.changes += 1
         self._not_run = ""
         try:

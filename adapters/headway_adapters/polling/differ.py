@@ -78,7 +78,7 @@ def _appeared(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
     if job.state in ON_NODES or job.placement:
         _start(job, now, events)
     if job.state != "ended" and job.paused and job.start_time is not None:
-        # As long as it was, at once after its start: nobody knows when.
+        # As long as it was, at once after its start: the moment is unknown.
         events.append(ev.JobSuspended(time=job.start_time, job_id=description.id))
         events.append(ev.JobResumed(time=min(job.start_time + job.paused, now), job_id=description.id))
     if job.state == "suspended":

@@ -81,14 +81,14 @@ class Flights(Mapping[str, Flight[PayloadT]]):
         return self._start_timeout + self._ground.extra_patience(start)
 
     def begin_anew(self, jobs: Collection[str] | None = None) -> None:
-        """Starts may take their time anew: those of ``jobs``, or all after an outage."""
+        """Starts may take their time anew: the starts of ``jobs``, or all after an outage."""
         for key, flight in self._open.items():
             if jobs is None or key in jobs:
                 flight.deadline = time.monotonic() + self.patience(flight.decision)
 
     def confirm(self, look: Look[DetailT], seen: set[str]) -> list[tuple[Flight[PayloadT], SnapshotJob]]:
-        """See which of the starts ``seen`` happened, and take those back that do not. Answers those that
-        happened, each with its job."""
+        """See which of the starts ``seen`` happened, and take back the starts that do not. Answers the starts
+        that happened, each with its job."""
         happened = []
         for key, flight in list(self._open.items()):
             if key not in seen:
@@ -119,7 +119,7 @@ class Flights(Mapping[str, Flight[PayloadT]]):
         if why:
             self._end(flight, why, late=False)
         elif job.restarts != flight.restarts:
-            # No look saw it run, so nobody was told that it did.
+            # No look saw it run, so no event told that it did.
             self.failed(key, "it started and went back to the queue at once")
         elif time.monotonic() >= flight.deadline:
             seconds = self.patience(flight.decision)

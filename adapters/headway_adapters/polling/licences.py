@@ -1,4 +1,4 @@
-"""What jobs that are not shown have of what belongs to no node: it is not there for those that are."""
+"""What hidden jobs have of what belongs to no node: it is not there for the jobs that are shown."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def left_here(total: Mapping[str, int], elsewhere: Mapping[str, Counter[str]]) -
 def asked_for(
     total: Mapping[str, int], jobs: Mapping[str, SnapshotJob], told: Container[str]
 ) -> dict[str, int]:
-    """Those licences that one of the ``jobs`` asks for or that were ``told`` before: of others an amount that
-    changes all the time is no news to anybody."""
+    """The licences that any of the ``jobs`` asks for or that were ``told`` before. An amount of any other
+    licence may change all the time and is no news."""
     wanted = {name for job in jobs.values() for name, _ in job.job.request.licences}
     return {name: amount for name, amount in total.items() if name in wanted or name in told}
 

@@ -79,7 +79,7 @@ class Looker(Generic[DetailT]):
         self._looking.add_done_callback(lambda _: self._bell.stir())
 
     def has_looked(self, look: Look[DetailT]) -> None:
-        """This look was made by somebody else: it is the first."""
+        """This look was made elsewhere: it is the first."""
         self._looking = Future()
         self._looking.set_result(look)
         self._changes = self._commands.changes

@@ -27,7 +27,7 @@ from headway_adapters.polling.snapshot import Snapshot
 from headway_adapters.polling.system import BatchSystem
 from headway_adapters.polling.wishes import Wishes
 
-#: What is said of a job that somebody else started.
+#: What is said of a job that was started outside headway.
 STARTED_WITHOUT_US = "a job started that headway did not start"
 
 
@@ -72,7 +72,7 @@ class Loop(Generic[DetailT, PayloadT]):
             self._looker.has_looked(look)
         self._actuators.adopt(look.snapshot)
         shown = self._actuators.show(look.snapshot)
-        # A description knows no power states: the first look tells of those that are not on.
+        # A description knows no power states: the first look tells which nodes are not on.
         self._described = replace(shown, power={})
         self._told_licences = shown.licences
         self._notes.odd(look.notes)
@@ -85,8 +85,8 @@ class Loop(Generic[DetailT, PayloadT]):
         while True:
             self._advance()
             moment = time.monotonic()
-            # A look comes before what is told already: who asks again and again for what is refused would
-            # otherwise never see that the cluster has changed.
+            # A look comes before what is told already: a plugin that asks again and again for what is refused
+            # would otherwise never see that the cluster has changed.
             raw = self._overlay.raw
             self._looker.begin_if_due(moment, raw.snapshot if raw is not None else None)
             if self._looker.is_done:
@@ -106,7 +106,7 @@ class Loop(Generic[DetailT, PayloadT]):
             self._bell.sleep(min(self._looker.pause(moment, left), *pauses, math.inf))
 
     def _is_time_to_tell(self, left: float) -> bool:
-        """Something is to be told, somebody woke us, or the deadline (``left`` seconds away) has passed."""
+        """Something is to be told, the bell woke us, or the deadline (``left`` seconds away) has passed."""
         if self._told:
             return True
         if self._bell.woken:
@@ -224,7 +224,7 @@ class Loop(Generic[DetailT, PayloadT]):
         else:
             late = {event.job_id for event in events if isinstance(event, ev.JobReleasing)} - flying
             if late:
-                # Somebody else's, seen with the job itself: it happens, or is taken back.
+                # A start that is not ours, seen with the job itself: it happens, or is taken back.
                 self._wishes.adopt(look, late)
                 flying |= late & set(self._flights)
         events = [self._wishes.with_frequency(event, shown) for event in events]

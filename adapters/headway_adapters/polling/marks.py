@@ -7,7 +7,7 @@ so many (attribute ``moldable``); ``deadline=2026-11-24T06:00`` (UTC) or absolut
 ``deadline``); ``bytes=5e9`` to protect, and ranges of security levels, such as ``encryption=0.7-1.0``
 (attribute ``security``); ``switches=2`` or ``switches=2@10m``: its nodes are to lie on at most so many
 switches, for which it waits so long (attribute ``switches``, as written). What is damaged is kept as it is
-written, so that whoever reads the attribute can say what is wrong with it; so are ``nan`` and ``inf``, which
+written, so that a plugin that reads the attribute can say what is wrong; so are ``nan`` and ``inf``, which
 are no numbers of anything here. A word that the configuration names as an attribute of jobs, such as
 ``saves-itself``, is that attribute: true, or what stands behind its ``=``. Words that nothing here reads are
 the attribute ``unread``: a user may have meant one of ours.

@@ -6,8 +6,8 @@ while its move is under way a job is shown as it was when the move began, and at
 what became of it: :class:`headway.events.JobMigrated` with the time that it stood still, or
 :class:`headway.events.DecisionFailed`, and whatever the batch system shows of it from then on.
 
-A daemon that is killed forgets its moves. The next one takes the job as it finds it (running, or in its
-queue), says so, and resumes one that its predecessor left suspended (:meth:`Moves.adopt`). So no move is
+A daemon that is killed forgets its moves. The next daemon takes the job as it finds it (running, or in its
+queue), says so, and resumes a job that its predecessor left suspended (:meth:`Moves.adopt`). So no move is
 finished by a daemon that did not begin it, and none can be done twice.
 
 Work (:class:`headway.adapter.migration.Work`) runs on threads of its own; all else on the adapter's.
@@ -119,7 +119,7 @@ class Moves:
     # ------------------------------------------------------------------ begin
 
     def begin(self, decision: d.Migrate | d.Checkpoint, job: SnapshotJob | None, tier: str) -> Outcome:
-        """Begin a move. ``job`` as the last look showed it, ``tier``: the one that it is in."""
+        """Begin a move. ``job`` as the last look showed it, ``tier``: the tier that it is in."""
         key = decision.job_id
         if key in self._under_way:
             under_way = self._under_way[key]
@@ -286,7 +286,7 @@ class Moves:
     # ------------------------------------------------------------------ an earlier run's moves
 
     def adopt(self, decisions: Mapping[str, d.Decision]) -> None:
-        """Moves that an earlier run began, and of which nobody was told how they ended."""
+        """Moves that an earlier run began, and whose end was not told."""
         self._before = dict(decisions)
 
     def _take_up(self, key: str, job: SnapshotJob | None) -> None:

@@ -32,7 +32,7 @@ class Notes:
 
     @contextmanager
     def unforeseen(self, what: str, **about: str) -> Iterator[None]:
-        """What goes wrong in here is logged, each mistake once, and concerns nobody else."""
+        """What goes wrong in here is logged, each mistake once, and has no effect elsewhere."""
         try:
             yield
         except UserError:

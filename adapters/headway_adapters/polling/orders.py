@@ -75,7 +75,7 @@ class Orders(Generic[DetailT, PayloadT]):
         return outcomes
 
     def tell_refused(self, refused: Sequence[tuple[d.AnyDecision, str]], now: float) -> None:
-        """Tell what the batch system refused and why; of elements of one array (somebody cancelled it, say)
+        """Tell what the batch system refused and why; of elements of one array (cancelled meanwhile, say)
         the log tells in one line."""
         lines: dict[tuple[str, str, str], list[tuple[str | None, str]]] = {}
         for number, (decision, message) in enumerate(refused):

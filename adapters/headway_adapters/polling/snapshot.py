@@ -32,7 +32,7 @@ class SnapshotJob(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: One of :data:`headway.events.OUTCOMES` for an ended job.
     outcome: str = ""
     exit_code: int | None = None
-    #: Who holds a pending job: "", "headway", "user", "administrator", or "system".
+    #: The holder of a pending job: "", "headway", "user", "administrator", or "system".
     held_by: str = ""
     #: Nodes that headway chose for a start that is not confirmed yet.
     pinned: Placement = ()

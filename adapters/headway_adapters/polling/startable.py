@@ -1,6 +1,6 @@
 """Whether a job may be started: asked once more before a command that obeys without a word.
 
-``qrun`` and ``brun`` start held jobs and jobs that are somebody else's, and Slurm is given a job only if it
+``qrun`` and ``brun`` start held jobs and jobs that are not headway's, and Slurm is given a job only if it
 then starts. So each start is checked against the last look, in one order for all batch systems.
 """
 

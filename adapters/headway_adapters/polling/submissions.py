@@ -12,7 +12,7 @@ import msgspec
 
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
-#: Ids of jobs -> when they were submitted (absolute seconds), of those of which somebody knows it.
+#: Ids of jobs -> when they were submitted (absolute seconds), of the jobs of which that is known.
 Known = Callable[[Collection[str]], Mapping[str, float]]
 
 

@@ -125,7 +125,7 @@ class BatchSystem(abc.ABC, Generic[DetailT, PayloadT]):
     def start_all(self, starts: Sequence[d.Start]) -> Sequence[Launch[PayloadT]]:
         """Ask for starts, a launch each, in order. Each job is named once and is not on its way.
 
-        A start of which nobody knows whether it was heard is accepted: the next looks tell.
+        A start of which it is unknown whether it was heard is accepted: the next looks tell.
         """
 
     @abc.abstractmethod
@@ -147,7 +147,7 @@ class BatchSystem(abc.ABC, Generic[DetailT, PayloadT]):
         return
 
     def rules(self, pool: str) -> bool:
-        """Whether only headway starts jobs of this pool: a start by somebody else is counted and told."""
+        """Whether only headway starts jobs of this pool: a start from elsewhere is counted and told."""
         return False
 
     def lacks(self, kind: type[d.Decision]) -> str:
@@ -157,7 +157,7 @@ class BatchSystem(abc.ABC, Generic[DetailT, PayloadT]):
     # ------------------------------------------------------------------ starts on their way
 
     def adopt(self, look: Look[DetailT]) -> Iterable[tuple[d.Start, PayloadT, int]]:
-        """Starts that somebody before us asked for: the start, its payload, the job's restarts then."""
+        """Starts that an earlier run asked for: the start, its payload, the job's restarts then."""
         return ()
 
     def given_up(self, job: SnapshotJob, detail: DetailT | None) -> str:

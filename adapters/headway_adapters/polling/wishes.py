@@ -53,7 +53,7 @@ class Wishes(Generic[DetailT, PayloadT]):
     # ------------------------------------------------------------------ starts
 
     def adopt(self, look: Look[DetailT], only: Collection[str] | None = None) -> None:
-        """Go on with the starts that somebody asked for before us; ``only`` of these jobs, if given."""
+        """Go on with the starts that an earlier run asked for; ``only`` of these jobs, if given."""
         for start, payload, restarts in self._system.adopt(look):
             if only is not None and start.job_id not in only:
                 continue

@@ -154,7 +154,7 @@ def shown(text: str) -> str:
 
 
 def whole(text: str) -> int | None:
-    """A number without a sign and a fraction; None for anything else, and for more than anybody has."""
+    """A number without a sign and a fraction; None for anything else, and for more than any site has."""
     return int(text) if _WHOLE.fullmatch(text) is not None else None
 
 
@@ -183,7 +183,7 @@ class Account:
 
 
 def tree_of(accounts: Sequence[Account], found: Imported, root: str = "root") -> dict[str, Any]:
-    """The accounts below each other; who has no place is remarked and hangs below the root."""
+    """The accounts below each other; an account without a place is remarked and hangs below the root."""
     by_name: dict[str, Account] = {}
     for account in accounts:
         if account.name in by_name:
@@ -242,7 +242,7 @@ def _nested(
 
 
 def _is_too_deep(account: Account, by_name: Mapping[str, Account], root: str) -> bool:
-    """Whether fair share takes no accounts that are so deep; who is in a circle is not."""
+    """Whether fair share takes no accounts that are so deep; an account in a circle is not."""
     seen = {account.name}
     name = account.parent
     while name != root and name in by_name and name not in seen:

@@ -32,7 +32,7 @@ _MOST = 1e12
 
 _PARAMETER = re.compile(r"([A-Za-z0-9_]+)(?:\[([^\]]*)\])?\s*(.*)")
 _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.]+(?:\[[^\]]*\])?)([+-]?=)(\"[^\"]*\"|\S+)")
-#: What is configured of whom, and what headway calls it.
+#: Which parameter configures which credential, and headway's name of that credential.
 _CREDENTIALS = {
     "USERCFG": "user", "GROUPCFG": "group", "ACCOUNTCFG": "account", "CLASSCFG": "pool", "QOSCFG": "qos",
 }  # fmt: skip
@@ -66,7 +66,7 @@ _KNOWN = frozenset({
     "FSPOLICY", "FSINTERVAL", "FSDEPTH", "FSDECAY", "BACKFILLPOLICY", "BACKFILLDEPTH", "RESERVATIONPOLICY",
     "RESERVATIONDEPTH", "NODEALLOCATIONPOLICY", "PREEMPTPOLICY", "PREEMPTIONPOLICY", "SRCFG",
 })  # fmt: skip
-#: How the server is reached and what it writes down: nothing of who starts when.
+#: How the server is reached and what it writes down: nothing of which job starts when.
 _SERVER = re.compile(
     r"SERVER.*|ADMIN.*|RM(CFG|POLLINTERVAL|TYPE|HOST|PORT|NAME|SERVER|AUTHTYPE|TIMEOUT|NMPORT|NMSERVER|EPORT)|AM(CFG|TYPE)?|"
     r"LOG.*|STAT.*|CP.*|CHECKPOINT.*|USERNAME.*|SIMULATION.*|SIM.*|RMQUERYSIZE|CLIENT.*|NOTIFICATION.*|MAIL.*|"

@@ -10,8 +10,8 @@ Decisions on what is left open:
   becomes the half-life with the same decay over an interval.
 - An entity of fair share that is a user becomes a user of the group above it, and that group its default
   account.
-- Without ``strict_ordering`` PBS runs whatever fits, and books only who starves: ``greedy``; with
-  ``help_starving_jobs`` that is ``easy``, which books before anybody starves.
+- Without ``strict_ordering`` PBS runs whatever fits, and books only a starving job: ``greedy``; with
+  ``help_starving_jobs`` that is ``easy``, which books before a job starves.
 - Of values that differ in prime time and beside it those of prime time hold.
 """
 
@@ -51,7 +51,7 @@ _ORDERS = {
     ("ncpus", "HIGH"): "largest-first", ("ncpus", "LOW"): "smallest-first",
     ("walltime", "HIGH"): "longest-first", ("walltime", "LOW"): "shortest-first",
 }  # fmt: skip
-#: What says nothing of who starts when, or stays PBS's own.
+#: What says nothing of which job starts when, or stays PBS's own.
 _OWN = re.compile(
     r"log_.*|resources|sched_preempt_enforce_resumption|dedicated_prefix|primetime_prefix|nonprimetime_prefix|"
     r"provision_policy|server_dyn_res|mom_resources|fairshare_decay_.*|fairshare_(entity|usage_res)|unknown_shares|"
@@ -61,7 +61,7 @@ _HANDLED = frozenset({
     "round_robin", "by_queue", "strict_ordering", "help_starving_jobs", "backfill", "fair_share",
     "half_life", "preemptive_sched", "job_sort_key",
 })  # fmt: skip
-#: PBS's own settings of preemption, where nobody says others.
+#: PBS's own settings of preemption, where the files set none.
 _PREEMPT = {"preempt_order": "SCR", "preempt_queue_prio": "150", "preempt_prio": "express_queue, normal_jobs"}
 #: How nodes are chosen.
 _PLACING = ("node_sort_key", "smp_cluster_dist", "load_balancing")

@@ -72,7 +72,7 @@ _OWN = frozenset(_NAMES.split())
 
 
 def without_counterpart(objects: Objects) -> Iterator[tuple[Line, str]]:
-    """The lines that say who starts when and are not carried over, and those of unknown attributes."""
+    """The lines that say which job starts when and are not carried over, and lines of unknown attributes."""
     for of, attributes in objects.said.items():
         where = {"": "server", SCHEDULER: "scheduler"}.get(of, f"queue {of}")
         for key, values in attributes.items():
@@ -82,7 +82,7 @@ def without_counterpart(objects: Objects) -> Iterator[tuple[Line, str]]:
 
 
 def _why(of: str, key: str, text: str) -> str:
-    """Why an attribute is left out; "" if it is not, or says nothing of who starts when."""
+    """Why an attribute is left out; "" if it is not, or says nothing of which job starts when."""
     name = key.partition(".")[0].lower()
     if name == "backfill_depth" and of not in ("", SCHEDULER):
         return f"{key} = {text} is not carried over: the server's holds"

@@ -1,10 +1,10 @@
 """PBS's limits as the plugin ``limits`` has them.
 
 After the PBS Professional administrator's guide, "Managing Resource Usage by Users, Groups, and Projects": a
-limit is of one attribute. What is said of a name replaces what that attribute says of everybody
+limit is of one attribute. What is said of a name replaces what that attribute says of all names
 (``PBS_GENERIC``), and of no other attribute; limits of the server and of a queue hold both. ``resources_max``
 of the server holds for queues that say nothing of that resource. The attributes from before version 10
-(``max_user_run``) say the same of everybody.
+(``max_user_run``) say the same of all names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headway_adapters.site_import.maui import seconds
 from headway_adapters.site_import.pbs_qmgr import SCHEDULER, Objects
 
 _LIMIT = re.compile(r"\[\s*([ugpo]):([^=\]]+)=([^\]]+)\]")
-#: Where PBS puts a limit of everybody, of whom no line speaks, and of all together.
+#: Where PBS puts a limit for each name without a line of its own, and a limit for all together.
 _WHO = {"PBS_GENERIC": "*", "PBS_ALL": ""}
 _OF = {"u": "user", "g": "group", "p": "account", "o": "all"}
 _RES = {"ncpus": "processors", "nodect": "nodes", "mem": "memory"}

@@ -419,7 +419,7 @@ def _sane(numbers: Mapping[str, float]) -> dict[str, float]:
 
 def _limits(read: SlurmFiles, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:
     enforced = read.value("AccountingStorageEnforce").lower()
-    # Without the word Slurm enforces none; without any configuration nobody knows.
+    # Without the word Slurm enforces none; without any configuration it is unknown.
     line = read.line("AccountingStorageEnforce") or next((line for _, line in read.config.values()), None)
     limits = {kind: dict(table) for kind, table in policy.limits.items()}
     if limits and line is not None and not re.search(r"limits|safe|all|qos", enforced):

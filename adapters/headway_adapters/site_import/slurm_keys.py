@@ -1,4 +1,4 @@
-"""The keys of ``slurm.conf`` that have no counterpart: which say who starts when, and which do not.
+"""The keys of ``slurm.conf`` that have no counterpart: which say which job starts when, and which do not.
 
 All keys that there are stand in :mod:`headway_adapters.site_import.slurm_names`.
 """
@@ -27,7 +27,7 @@ CARRIED = frozenset({
     "schedulerparameters", "preempttype", "preemptmode", "preemptexempttime", "accountingstorageenforce",
     "licenses", "schedulertimeslice", "schedulerport", "schedulerauth",
 })  # fmt: skip
-#: Keys that begin so say who starts when, those of coming versions, too.
+#: Keys that begin so say which job starts when, keys of coming versions, too.
 _POLICY = ("priority", "sched", "preempt", "fairshare")
 #: Others that do, and what headway does instead.
 _LEFT = {
@@ -52,7 +52,7 @@ _CHOOSING = {"LLN": "nodes are not chosen by load", "PACK_NODES": "nodes are not
 
 
 def without_counterpart(config: Mapping[str, tuple[str, Line]]) -> Iterator[tuple[Line, str]]:
-    """The lines of keys that are not carried over though they say who starts when, and of unknown keys."""
+    """The lines of keys that say which job starts when and are not carried over, and of unknown keys."""
     for key, (text, line) in config.items():
         if key in CARRIED or (_NOTHING.fullmatch(text) is not None and key in KNOWN):
             continue

@@ -5,7 +5,7 @@ Decisions on what is left open:
 - In a dry run all nodes are in one pool, the default partition's, because a trace knows no partitions.
 - Nodes in the state FUTURE are none yet, for Slurm too. Those that are DOWN or DRAIN in the file are there: a
   dry run is of the machine, not of a day on which some of it was broken.
-- Processors that ``CoreSpecCount`` or ``CpuSpecList`` keep for the system are nobody's (``CPUEfctv``); memory
+- Processors that ``CoreSpecCount`` or ``CpuSpecList`` keep for the system are no job's (``CPUEfctv``); memory
   less ``MemSpecLimit`` is what jobs have. Where ``SelectTypeParameters`` does not name memory, Slurm does not
   count it, and neither does a dry run.
 - Without ``SelectType`` nodes are shared, as from Slurm 23.11 on, and as nearly all files say.

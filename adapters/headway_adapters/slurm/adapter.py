@@ -5,9 +5,9 @@ nothing by itself. A start pins the job to its nodes and releases it; the next l
 it runs. One that stays pending is held again and its node list is given back, so that nothing
 ever starts later than it was decided.
 
-Who holds a job. An administrator's hold (``JobHeldAdmin``) is headway's unless its AdminComment
-begins with the hold marker (option ``hold_marker``, "hold"): an operator who wants headway to
-leave a job alone writes ``scontrol update JobId=J AdminComment="hold: why"``, and ends that with
+The holder of a job. An administrator's hold (``JobHeldAdmin``) is headway's unless its AdminComment
+begins with the hold marker (option ``hold_marker``, "hold"). To have headway leave a job alone, an
+operator writes ``scontrol update JobId=J AdminComment="hold: why"``, and ends that with
 ``AdminComment=``. A user's hold (``JobHeldUser``: ``sbatch --hold``, ``scontrol hold``) is
 respected until the user releases the job; then headway takes it over by holding it itself.
 The submit filter's hold looks like a user's and is told apart by its AdminComment, or by the filter's

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from headway_adapters.slurm import hostlist
 from headway_adapters.slurm.reader.partitions import Partition
 
-#: Lists of those who are taken, and the list, if there is one, of those who are not.
+#: Lists of names that are admitted, and the list, if there is one, of names that are not.
 _ALLOWED = {"AllowGroups": "", "AllowAccounts": "DenyAccounts", "AllowQos": "DenyQos", "AllocNodes": ""}
 
 
@@ -28,7 +28,7 @@ def _people(other: Partition, own: Partition) -> Iterator[str]:
         if taken and not (mine and mine <= taken):
             yield f"{allow}={other.bounds[allow]}"
         out = _names(other, deny)
-        # Who is not taken here either need not be taken there.
+        # A name that is not admitted here either need not be admitted there.
         if out and not (out <= _names(own, deny) or (mine and mine.isdisjoint(out))):
             yield f"{deny}={other.bounds[deny]}"
 

@@ -25,7 +25,7 @@ def for_all(
     seconds: float = math.inf,
 ) -> dict[str, Result | None]:
     """Do the same to jobs, in this order, with few commands; what became of each: None if it was not
-    tried, since nobody answered or ``seconds`` were over."""
+    tried, since Slurm did not answer or ``seconds`` were over."""
     found: dict[str, Result | None] = dict.fromkeys(job_ids)
     end = time.monotonic() + seconds
     for at in range(0, len(job_ids), _AT_ONCE):
@@ -40,7 +40,7 @@ def for_all(
             for key, said in refused.items():
                 found[key] = msgspec.structs.replace(result, rc=1 if said else 0, stderr=said)
         else:
-            # Something went wrong, and it does not say for whom.
+            # Something went wrong, and Slurm does not say for which job.
             again = commands.change([write([key]) for key in part])
             found.update(zip(part, again, strict=True))
         if is_silence(result) or time.monotonic() > end:

@@ -18,7 +18,7 @@ _READING_VERBS: dict[str, frozenset[str]] = {
     "scontrol": frozenset({"show", "ping"}),
     "sacctmgr": frozenset({"show", "list"}),
 }
-#: Signs in an error message that nobody answered, so that asking again now is useless.
+#: Signs in an error message that no daemon answered, so that asking again now is useless.
 _SILENCE = (
     "Unable to contact slurm controller",
     "Socket timed out",
@@ -36,7 +36,7 @@ _ACCOUNTING_PAUSE = 10.0
 
 @dataclass(frozen=True)
 class Endings:
-    """How jobs ended that a listing no longer shows. A job that stands nowhere here is known to nobody."""
+    """How jobs ended that a listing no longer shows. A job that stands nowhere here is unknown."""
 
     found: Mapping[str, Ending]
     #: Job -> what was said of it that is not understood.
@@ -52,7 +52,7 @@ def only_reads(argv: Sequence[str]) -> bool:
 
 
 def is_silence(result: Result) -> bool:
-    """Whether a failed command failed because nobody answered."""
+    """Whether a failed command failed because no daemon answered."""
     return result.unanswered or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
 
 

@@ -26,7 +26,7 @@ _NO_FAULT = (
     "Invalid job id",
     "already finished",
 )
-#: What is said of a job that somebody has to resume.
+#: What is said of a job that an administrator has to resume.
 _SUSPENDED = "suspended: scontrol resume"
 
 
@@ -59,7 +59,7 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
         yield job_id, "" if result.ok else result.complaint()
     for job_id, job in sorted(found.jobs.items()):
         if job.state == "suspended" and job.job.pool in partitions:
-            # Whoever did it, Slurm will not.
+            # Slurm does not resume it, whether headway or an administrator suspended it.
             yield job_id, f"{_SUSPENDED} {job_id}, once its processors are free"
     yield from _release_waiting(client, found)
 

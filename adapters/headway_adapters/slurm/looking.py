@@ -65,7 +65,7 @@ class Looking:
         self, client: SlurmClient, learn: Callable[[], World], policy: Policy, refusals: Refusals,
         unmet: Unmet, *, log: Any, clock: Callable[[], float],
     ) -> None:  # fmt: skip
-        """``learn``: asks for the world, if nobody has before the first look. ``clock``: absolute seconds."""
+        """``learn``: asks for the world, if it is unknown at the first look. ``clock``: absolute seconds."""
         self._client = client
         self._learn = learn
         self._policy = policy
@@ -76,7 +76,7 @@ class Looking:
         self.world: World | None = None
         #: Jobs that ended, and how many more looks ask for what they used.
         self._unmeasured: dict[str, int] = {}
-        #: Jobs of which nobody can say how they ended, and since when (on the monotonic clock).
+        #: Jobs of which it is unknown how they ended, and since when (on the monotonic clock).
         self._unclear: dict[str, float] = {}
 
     def look(self, before: Snapshot | None) -> SlurmLook:

@@ -1,7 +1,8 @@
 """What headway writes into a job's AdminComment, so that any later headway knows what was done.
 
 Slurm shows one node list, whether its user asked for it or headway pinned it, and one kind of
-administrator's hold, whoever set it. The AdminComment (which only administrators can write) tells:
+administrator's hold, whether an administrator or headway set it. The AdminComment (which only administrators
+can write) tells:
 
 =====================================  =====================================================
 ``headway:new``                        set by the submit filter: held for headway. Slurm calls

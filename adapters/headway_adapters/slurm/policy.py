@@ -32,7 +32,7 @@ class Policy:
         """``interval``: seconds between two questions."""
         self._client = client
         self._interval = interval
-        #: When it is asked for again (monotonic clock); never, until somebody needs it.
+        #: When it is asked for again (monotonic clock); never, until it is needed.
         self._due = math.inf
         #: As it was read last, and as it was when the engine was told last.
         self._read: SitePolicy | None = None

@@ -57,7 +57,7 @@ class PowerSaving:
         return now
 
     def looked(self, snapshot: Snapshot) -> tuple[Sequence[str], Sequence[str]]:
-        """After a look: the nodes to wake now because somebody wished it earlier, and those that did
+        """After a look: the nodes to wake now because it was wished earlier, and the nodes that did
         not wake."""
         power = snapshot.power
         asleep = {node for node, state in power.items() if state == "asleep"}

@@ -40,7 +40,7 @@ class Refusals:
         """Slurm refused a job with this ``request``, as the last look showed it, on this ``placement``.
 
         Where that has fewer processors than it asks for, another request was refused: Slurm raises the
-        processors of a job to its tasks when it looks at it, which somebody had lowered alone.
+        processors of a job to its tasks when it looks at it, if the processors alone had been lowered.
         """
         if sum(count for _, count in placement) < request.processors:
             return

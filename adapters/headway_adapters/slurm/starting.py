@@ -26,8 +26,8 @@ from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.world import World
 from headway_adapters.transport import Result
 
-#: Starts that are pinned before they are released: each pin is a command of its own, and nobody should wait
-#: for those of a hundred others.
+#: Starts that are pinned before they are released: each pin is a command of its own, and no start should
+#: wait for the pins of a hundred other starts.
 _STARTS_AT_ONCE = 16
 
 _NO_ANSWER = "no answer; the next look will tell"

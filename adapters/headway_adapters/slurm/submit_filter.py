@@ -1,7 +1,7 @@
 """Whether jobs enter held: what ``headway check`` finds out about the submit filter in slurmctld.
 
-What counts is the script that slurmctld has loaded, and Slurm tells nobody which one that is. What 22.05 and
-24.11 were seen to do:
+What counts is the script that slurmctld has loaded, and Slurm does not tell which script that is. What 22.05
+and 24.11 were seen to do:
 
 * slurmctld loads the file when it starts, and does not start with a file that is missing or broken. 24.11
   starts anew, with a new ``BOOT_TIME``, at each ``scontrol reconfigure``. So a file that is older than
@@ -11,7 +11,7 @@ What counts is the script that slurmctld has loaded, and Slurm tells nobody whic
   22.05 not at ``scontrol reconfigure`` either.
 * Of a file that is broken or gone it says so in its log, and goes on with the script before it.
 
-So the time counts at which the file became what it is (``ctime``, which nobody sets). Where that is not
+So the time counts at which the file became what it is (``ctime``, which no user sets). Where that is not
 before ``BOOT_TIME``, or cannot be seen from here, the jobs that came since then tell: the shipped script
 marks each job that it holds. Such a job shows that a script of headway's was loaded, and not which version.
 """

@@ -267,7 +267,7 @@ def plan(
 
 
 def signal(job_id: str, name: str) -> Argv:
-    """A signal for the processes of all steps and of the script; who does not catch it ends."""
+    """A signal for the processes of all steps and of the script; a process that does not catch it ends."""
     return ("scancel", "--full", f"--signal={signal_name(name)}", job(job_id))
 
 

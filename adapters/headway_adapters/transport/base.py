@@ -1,6 +1,6 @@
 """What every transport offers: run argument vectors, one or several at once, with a time-out.
 
-A transport that reaches another machine (SSH) quotes each argument itself; nobody above it ever
+A transport that reaches another machine (SSH) quotes each argument itself; no code above it ever
 builds a command line.
 """
 

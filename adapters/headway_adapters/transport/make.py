@@ -25,7 +25,7 @@ def make_transport(
             output_limit=options.output_limit,
             workers=options.parallel_commands,
         )
-    # Not at the top: who does not use SSH need not wait for its library.
+    # Not at the top: a site that does not use SSH need not wait for its library.
     from headway_adapters.transport.ssh import SshTransport
 
     return SshTransport(

@@ -77,7 +77,7 @@ class SshOptions(BaseModel):
     #: Name or address.
     host: str
     port: Port = 22
-    #: Who logs in there; otherwise the user that headway runs as.
+    #: The user that logs in there; otherwise the user that headway runs as.
     user: str | None = None
     #: File of the private key. With it no other key is offered.
     key_file: str | None = None

@@ -16,7 +16,7 @@ How it behaves, and why:
   end the command over there, it ends when it writes next. So it runs under ``timeout`` (coreutils),
   which kills it with all that it started a second later, also when the connection is gone by then.
   Where that program is missing commands run without it.
-- A connection that ends while a command runs gives a result that is ``cut``: nobody knows what the
+- A connection that ends while a command runs gives a result that is ``cut``: it is unknown what the
   command did. So does a command that was killed by a signal over there.
 """
 

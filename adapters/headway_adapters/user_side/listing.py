@@ -1,7 +1,7 @@
 """A look at the whole cluster -> one queue, as its users see it. Pure.
 
 Decisions: processors of nodes that are out of service, or in a reservation that has begun, are not free; a
-waiting job counts if nobody holds it and it waits for no other job and no date; the batch system's priority
+waiting job counts if it is not held and waits for no other job and no date; the batch system's priority
 orders them, then the time of submission.
 """
 

@@ -34,13 +34,13 @@ class WishedFrequency(msgspec.Struct, frozen=True):
     """At which frequency an earlier run wanted a job to run."""
 
     hertz: float
-    #: When its start was decided, absolute seconds; None: by somebody else.
+    #: When its start was decided, absolute seconds; None: headway did not decide it.
     asked: float | None = None
-    #: When the execution began that it is for, absolute seconds; None: nobody saw it begin.
+    #: When the execution began that it is for, absolute seconds; None: no run saw the beginning.
     started: float | None = None
     #: It was set, and seen to be; else it was only asked for.
     is_set: bool = False
-    #: The limit that was to go with it, in seconds, and that nobody knows to have been asked for.
+    #: The limit that was to go with it, in seconds, and of which it is not known that it was asked for.
     walltime: float | None = None
 
 
@@ -104,7 +104,7 @@ class ClusterAdapter(abc.ABC):
 
     #: The decision types that it can carry out.
     capabilities: frozenset[type[Decision]] = frozenset()
-    #: Others may have the processors of a suspended job (:attr:`ClusterDescription.suspended_lend`).
+    #: Other jobs may have the processors of a suspended job (:attr:`ClusterDescription.suspended_lend`).
     suspended_lend: bool = False
     #: It can drive migration handlers (:mod:`headway.adapter.migration`), and so carry out what these give.
     moves: bool = False
@@ -153,13 +153,13 @@ class ClusterAdapter(abc.ABC):
     def asked_before(self, starts: Mapping[str, float]) -> None:  # noqa: B027 (one that has none on their way)
         """Starts that earlier runs decided: job -> when (absolute seconds). Called before :meth:`describe`.
 
-        One that is still on its way has had so much of its time."""
+        A start that is still on its way has had so much of its time."""
 
     def submitted_before(self, known: Callable[[Collection[str]], Mapping[str, float]]) -> None:  # noqa: B027
         """``known``: ids of jobs -> when they were submitted (absolute seconds), as far as earlier runs were
         told it. Called before :meth:`describe`.
 
-        It is asked about jobs that went back to the queue, of which the batch system may state another
+        It is asked about jobs that went back to the queue, for which the batch system may state a different
         moment."""
 
     def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:  # noqa: B027 (one that sets none)
@@ -179,9 +179,9 @@ class ClusterAdapter(abc.ABC):
         :meth:`describe`."""
 
     def tell_policy(self) -> None:
-        """Plugins go by the site's policy as the batch system has it. Called before :meth:`describe`; the
-        first :meth:`wait` tells it (:class:`headway.events.SitePolicyChanged`), later ones when it has
-        changed. Raises :class:`UserError` where there is nothing to ask."""
+        """Plugins go by the site's policy as the batch system has it. Called before :meth:`describe`. The
+        first :meth:`wait` tells it (:class:`headway.events.SitePolicyChanged`), and so does each later
+        :meth:`wait` that finds it changed. Raises :class:`UserError` where there is nothing to ask."""
         raise UserError(
             "plugins: from-slurm: expected one Slurm cluster, whose policy can be read, found another; "
             "write the values down instead"
@@ -193,7 +193,7 @@ class ClusterAdapter(abc.ABC):
     def moving_before(self, decisions: Mapping[str, Decision]) -> None:  # noqa: B027 (one that moves nothing)
         """Moves that an earlier run began and did not end, by job. Called before :meth:`describe`.
 
-        They are given up: each job stays as it is found, and one that a move suspended is resumed."""
+        They are given up: each job stays as it is found, and a job that a move suspended is resumed."""
 
     def check(self) -> list[Check]:
         """What ``headway check`` reports about this cluster: connection, privileges, set-up."""

@@ -8,8 +8,8 @@ machine: it tells what the batch system shows (:class:`Seen`), what became of an
 (:class:`Passed`); and it carries the instructions out. Work is what takes time and touches files or
 nodes; the handler does it (:meth:`MigrationHandler.perform`) on a thread of the adapter's.
 
-What a move must keep, whatever goes wrong and whoever is killed: the job is running or queued, is
-never lost and never there twice, and somebody says what happened.
+What a move must keep, whatever goes wrong and whichever process is killed: the job is running or queued, is
+never lost and never there twice, and what happened is reported.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class MigrationHandler(Protocol):
 
 
 def handler_for(handlers: Sequence[Any], move: Move) -> tuple[Any, str]:
-    """The first handler that suits the move, or None; and why those before it do not."""
+    """The first handler that suits the move, or None; and why the handlers before it do not."""
     reasons: list[str] = []
     for handler in handlers:
         why = handler.suits(move)

@@ -98,7 +98,8 @@ class Allocation(msgspec.Struct, frozen=True):
 class UserSide(Protocol):
     """One batch system, as one user.
 
-    Methods raise :class:`headway.errors.Failure` with what was said, :class:`Silence` if nobody answered.
+    Methods raise :class:`headway.errors.Failure` with the batch system's message, and :class:`Silence` if it
+    does not answer.
     """
 
     #: Seconds: limits are multiples of it.
@@ -118,10 +119,10 @@ class UserSide(Protocol):
         """Submit it; its id."""
 
     def cancel(self, job: str) -> None:
-        """End it, or take it out of the queue; one that is gone already is no failure."""
+        """End the job, or take it out of the queue; a job that is gone already is no failure."""
 
     def shrink(self, job: str, seconds: float) -> None:
-        """Make a waiting job one of one processor for ``seconds``."""
+        """Reduce a waiting job to one processor for ``seconds``."""
 
     def postpone(self, job: str) -> None:
         """Put a job that runs back into the queue, held: what depends on it goes on waiting."""

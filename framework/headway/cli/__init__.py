@@ -127,7 +127,7 @@ def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:
             plugins = Plugins.load([PluginConfig(name)], catalogue, None)
             for _, register in plugins.implementations("register_commands"):
                 register(group)
-        except Exception as error:  # somebody else's code must not cost the other commands
+        except Exception as error:  # a plugin's code must not cost the other commands
             click.echo(f"headway: plugin {name}: its commands are not available: {error}", err=True)
 
 

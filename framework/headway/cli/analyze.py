@@ -150,7 +150,7 @@ def _tell(found: Study, trusted: Trusted, out: Path | None) -> None:
 
     written: list[Path] = []
     try:
-        # Before anything is printed: a reader who goes away early (| head) must not cost the files.
+        # Before anything is printed: a reader that goes away early (| head) must not cost the files.
         if out is not None:
             written = write_study(found, out, {"method": trusted.data()})
     finally:

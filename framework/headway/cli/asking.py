@@ -104,7 +104,7 @@ def ask_daemon(config_path: Path, request: AnyRequest) -> Reply:
             if config.service.enabled
             else f"{config.source}: service.enabled: the daemon of this configuration has no socket"
         )
-    # A report needs no cycle: who waits longer for it waits for a daemon that hangs.
+    # A report needs no cycle: a client that waits longer for it waits for a daemon that hangs.
     patience = _REPORT_PATIENCE if isinstance(request, Status) else config.service.timeout + 15.0
     reply = ask(path, request, timeout=patience)
     if reply.outcome in ("refused", "failed"):

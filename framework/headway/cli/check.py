@@ -206,7 +206,7 @@ def _loaded(
     from headway.plugins import Plugins
 
     mistakes = Mistakes()
-    # None: of clusters whose options are wrong nobody knows what they can.
+    # None: what clusters with wrong options can carry out is unknown.
     capabilities: frozenset[type[Decision]] | None = None
     with mistakes.noted():
         _check_options(config)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (YAML)."
 )
-#: Where a site's configuration is looked for, in this order, if nobody names it.
+#: Where a site's configuration is looked for, in this order, if it is not named.
 CONFIGS = (Path("headway.yaml"), Path("/etc/headway/headway.yaml"))
 
 
@@ -297,7 +297,7 @@ def contributions(
         for name, make in makers:
             try:
                 found.extend(make(results) or ())
-            except Exception as error:  # somebody else's code must not cost the rest of the report
+            except Exception as error:  # a plugin's code must not cost the rest of the report
                 said = f"plugin {name}: no report section: {type(error).__name__}: {error}"
                 say(said, messages(), style="yellow")
         return found

@@ -158,8 +158,8 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
     if job is None:
         return job_id, lines
     if plugins.implementations("promised") or plugins.requiring("policy"):
-        # Who was promised a time is told it, whatever a forecast without the promises would say; and a
-        # forecast without the batch system's own policy would be of another queue.
+        # A job with a promised time is told that time, whatever a forecast without promises would say; and
+        # a forecast without the batch system's own policy would be of another queue.
         return job_id, lines
     if job.entries is None and not scheduler.state.why_waiting(job):
         whatever = ", whatever is predicted," if scheduler.state.predict is not None else ""

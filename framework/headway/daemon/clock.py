@@ -10,9 +10,9 @@ the wall clock steps forward          followed at once
 it steps back by at most              the run's time goes on at half the speed until the wall
 :data:`SLEW` seconds                  clock has caught up
 it steps back by more                 the same, and :meth:`RunClock.when_lost` tells it:
-                                      whoever drives the run ends it in good order and begins
-                                      another, which has the wall clock's time and learns all
-                                      jobs from the cluster
+                                      the daemon ends the run in good order and begins
+                                      a new one, which has the wall clock's time and learns
+                                      all jobs from the cluster
 ====================================  ======================================================
 
 Each step of at least :data:`NOTICED` seconds is logged. How long something *takes* (pauses, time-outs)

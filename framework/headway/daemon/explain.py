@@ -146,7 +146,7 @@ def explain(
     """Sentences about a job, or the elements of an array, as the scheduler knows them after its last step;
     [] if it knows none.
 
-    ``wished`` are that step's decisions, where nobody carries them out.
+    ``wished`` are that step's decisions, where they are not carried out.
     """
     job = find_job(scheduler, job_id)
     if job is None:
@@ -179,7 +179,7 @@ def explain(
         verb = {"running": "runs", "suspended": "is suspended", "starting": "is being started"}[
             job.status.value
         ]
-        # A move that would be decided now counts from then on; nobody has carried it out.
+        # A move that would be decided now counts from then on; it has not been carried out.
         placement, tier, _ = scheduler.state.before_move.get(job.id, (job.placement, job.tier, None))
         place = _where(placement, tier)
         return [
@@ -213,7 +213,7 @@ def _expected(job: Job, clock: Callable[[float], str]) -> str:
 
 
 def _suspended(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> Iterator[str]:
-    """For whom a job is suspended, and when it runs again."""
+    """For which job this job is suspended, and when it runs again."""
     if job.status is not Status.SUSPENDED:
         return
     for _, said in _said(scheduler, job, "suspension", clock):
@@ -261,7 +261,7 @@ def _not_predicted(scheduler: Scheduler, job: Job) -> Iterator[str]:
 
 
 def _predicted(scheduler: Scheduler, job: Job) -> str:
-    """How long it is predicted to run, by whom, and why."""
+    """The job's predicted runtime, the plugin that predicts it, and the plugin's reason."""
     name = job.predicted_by
     if not name:
         return f"No plugin predicts how long it runs: it is planned with {job.expected_runtime:.0f} s."
@@ -362,7 +362,7 @@ def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str])
 
 
 def _given_now(scheduler: Scheduler, pool: PoolState, wished: Sequence[Decision]) -> int:
-    """Processors of a pool that the wished starts take: nobody has started these jobs yet."""
+    """Processors of a pool that the wished starts take: these jobs are not started yet."""
     nodes = scheduler.state.nodes.descriptions
     given = 0
     for start in wished:

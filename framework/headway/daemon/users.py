@@ -67,11 +67,11 @@ class Users:
             self.inbox = None
 
     def leaves_to(self, other: Users) -> bool:
-        """Whether the socket that is bound now is the one that ``other`` wants."""
+        """Whether the socket that is bound now is the socket that ``other`` wants."""
         return self._server is not None and self._path == other._path
 
     def close(self, heir: Users | None = None) -> None:
-        """Answer what is left. The socket goes to the ``heir`` if it is his, else away."""
+        """Answer what is left. The socket goes to the ``heir`` if it is the heir's, else away."""
         if self._server is None or self._path is None:
             return
         server, self._server = self._server, None

@@ -60,7 +60,7 @@ class MeasuredDelays:
             return now + (self._latencies.draw_end(self._rng) if isinstance(event, JobEnded) else 0.0)
         shown = now + self._lag
         if shown - self._look > self._longest:
-            # Nobody was interested in the looks since then: this is any moment between two.
+            # No event depended on the looks since then: this is any moment between two.
             self._look = shown + self._rng.random() * self._latencies.draw_look(self._rng)
         while self._look < shown:
             self._look += max(_SHORTEST, self._latencies.draw_look(self._rng))

@@ -13,7 +13,7 @@ from headway.state import Status
 #: Jobs that are asked about; the others count without a reason.
 _EXAMINED = 1_000
 
-#: What differs between jobs that wait for the same: their numbers and those of others.
+#: What differs between jobs that wait for the same: their numbers and other jobs' numbers.
 _NUMBERS = re.compile(r"\d[\w.:\[\]-]*")
 
 

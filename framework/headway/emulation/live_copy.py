@@ -3,7 +3,7 @@
 It is made of the state after all events of the first look, so it holds what is true at the end of them,
 whatever they were: of jobs that are over there is nothing left.
 
-What nobody knows is assumed: each job runs for its estimate, a suspended job goes on at once, and a job that
+What is unknown is assumed: each job runs for its estimate, a suspended job goes on at once, and a job that
 is leaving its nodes is gone. A job that is held or waits for something unknown stays as it is.
 """
 

@@ -64,9 +64,9 @@ def emulate(
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
 
-    ``commands`` are the elastic commands that the jobs' users will give. ``chains``: whom jobs follow, by id:
-    they are submitted so long after the others have ended; of those that follow one that never ends the
-    result says so among the refused.
+    ``commands`` are the elastic commands that the jobs' users will give. ``chains``: the job that each job
+    follows, by id: it is submitted so long after the preceding job has ended. A job whose preceding job never
+    ends is among the result's refused jobs.
 
     ``faults`` are options of the emulated cluster's faults; ``start`` and ``running`` begin with jobs
     that run already, and ``power`` with nodes that are not on (see the emulated adapter); nodes are on
@@ -342,7 +342,7 @@ def _delays(latencies: Latencies | Delays | None, rng: np.random.Generator) -> D
 
 
 def _in_vain(results: Iterable[JobResult], state: State) -> dict[str, Refused]:
-    """Who waited in vain to the end, and why: a plugin refused the job, or its pool could never hold it."""
+    """Jobs that waited in vain to the end, and why: a plugin refused the job, or its pool never fitted it."""
     found = {}
     for result in results:
         job = state.jobs.get(result.job.id) if result.state == "pending" else None
@@ -359,7 +359,7 @@ def _pending(results: Iterable[JobResult], in_vain: Mapping[str, Refused]) -> It
 
 
 def _judged(result: JobResult, in_vain: Mapping[str, Refused]) -> JobResult:
-    """A job's course; of one that waits in vain the state says so."""
+    """A job's course; for a job that waits in vain the state says so."""
     return msgspec.structs.replace(result, state="refused") if result.job.id in in_vain else result
 
 

@@ -55,7 +55,7 @@ class EnergyModel:
     # ------------------------------------------------------------------ classes
 
     def class_of(self, node: str) -> NodeClass:
-        """The class of a node by its name; one that came later is judged by its name."""
+        """The class of a node by its name; a node that came later is judged by its name."""
         kind = self._of_node.get(node)
         if kind is None:
             kind = self._of_node[node] = self._class_of_node(NodeDescription(node, 1))
@@ -72,7 +72,7 @@ class EnergyModel:
         return self._of_pool.get(pool, self.profile.classes[0])
 
     def shares(self, placement: Placement, pool: str, processors: int) -> dict[str, int]:
-        """Processors of a job by class: those of its placement; on a flat pool all of the pool's."""
+        """Processors of a job by class, from its placement; on a flat pool all have the pool's class."""
         if not placement:
             return {self.class_of_pool(pool).name: processors}
         found: dict[str, int] = {}

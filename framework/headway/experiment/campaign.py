@@ -158,7 +158,7 @@ class Drawn:
     refused: list[Refused] = field(default_factory=list)
     #: By which factors the trace was changed.
     scaled: Mapping[str, float] = field(default_factory=dict)
-    #: Whom jobs follow was not in the trace.
+    #: The trace does not say which jobs follow which; that was inferred.
     inferred: bool = False
     #: Which records of the trace were submitted in prime time; None: it has no calendar.
     prime: NDArray[np.bool_] | None = None

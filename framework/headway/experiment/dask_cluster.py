@@ -1,4 +1,4 @@
-"""Running a campaign's tasks on a Dask cluster that somebody else has started.
+"""Running a campaign's tasks on a Dask cluster that runs already.
 
 Workers must run the same program: each says so before the campaign begins, and again with every task, because
 workers come and go. A worker that dies costs nothing but time; Dask gives its tasks to others.
@@ -55,7 +55,7 @@ async def _greeted(address: str, timeout: float) -> None:
 class DaskCluster:
     """A connection to the scheduler at ``address``, such as ``tcp://head:8786``.
 
-    Raises :class:`Failure` if nobody answers there, :class:`UserError` if it is no address.
+    Raises :class:`Failure` if no scheduler answers there, :class:`UserError` if it is no address.
     """
 
     def __init__(self, address: str, timeout: float = TIMEOUT) -> None:

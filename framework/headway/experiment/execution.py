@@ -27,7 +27,7 @@ class Failed:
     #: Of the rows that are missing.
     keys: tuple[Key, ...]
     error: Exception
-    #: The traceback, for whoever looks for the reason; "" if the error says all.
+    #: The traceback, for a reader that looks for the reason; "" if the error says all.
     trace: str = ""
 
     @property

@@ -85,7 +85,8 @@ class WorkloadFacts:
     moldable: float = 0.0
     #: SHA-256 of the trace's file.
     digest: str = ""
-    #: Jobs that are submitted once another one has ended, and whether whom they follow was inferred.
+    #: Share of the jobs that are submitted once a preceding job has ended; and whether these preceding jobs
+    #: were inferred.
     following: float = 0.0
     inferred: bool = False
     #: The work submitted over what the machine could do from the first to the last submission (jobs that will
@@ -107,7 +108,7 @@ def facts_of(
     inferred: bool = False,
 ) -> WorkloadFacts:
     """The facts of a workload. ``modelled_estimates``: its estimates are not those of the trace.
-    ``inferred``: the trace does not say whom its jobs follow."""
+    ``inferred``: the trace does not say which jobs its jobs follow."""
     jobs = workload.jobs
     count = len(jobs)
     estimated = np.ones(count, np.bool_)
@@ -159,7 +160,7 @@ def facts_of_trace(
     """The facts of the jobs that an emulation of ``trace`` on ``processors`` has, by
     :func:`headway.workload.emulation.trace_jobs`, without making them.
 
-    ``processors`` None: nobody knows the machine's size. ``recorded``: it is a log; else a model drew it.
+    ``processors`` None: the machine's size is not known. ``recorded``: it is a log; else a model drew it.
     """
     rows, end = accepted_rows(trace, processors, limit=limit)
     records = trace.records[rows]

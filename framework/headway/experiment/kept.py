@@ -68,7 +68,7 @@ class KeptRows:
         write_rows(self._path(name), rows)
 
     def broken(self, name: str) -> list[Broken] | None:
-        """The rules that an experiment broke when its rows were made; None: nobody noted them."""
+        """The rules that an experiment broke when its rows were made; None: not noted."""
         noted = self._parameters().get(name, {}).get("broken")
         try:
             return None if noted is None else msgspec.convert(noted, list[Broken])

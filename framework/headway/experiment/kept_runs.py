@@ -1,4 +1,4 @@
-"""What of a campaign has run, in its folder: there for whoever starts it again after an interruption.
+"""The finished runs of a campaign, kept in its folder so that an interrupted campaign can continue.
 
 ``runs.jsonl`` begins with a line on the program and the files that were read; then comes a line a task (all
 policies on one workload with one seed) as each ends, on disk before it counts. A line that was being written
@@ -37,7 +37,7 @@ _FORMAT = 1
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Nobody else runs a campaign in this folder, which exists; :class:`Held` names who does.
+    """No other process runs a campaign in this folder, which exists; :class:`Held` names a process that does.
 
     The kernel gives the lock back when the process ends, in whatever way.
     """

@@ -265,7 +265,7 @@ def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _by_holder(wait: Floats, holders: Mapping[str, NDArray[np.int64]]) -> dict[str, float]:
-    """The mean over all who have jobs here of the mean wait of their jobs, and the longest such mean."""
+    """The mean over all users with jobs here of the mean wait of their jobs, and the longest such mean."""
     found = {}
     for name, whose in holders.items():
         counted = (whose >= 0) & ~np.isnan(wait)

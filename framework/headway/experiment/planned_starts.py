@@ -3,14 +3,14 @@
 E. Frachtenberg and D. G. Feitelson, "Pitfalls in parallel job scheduling evaluation", JSSPP 2005, pitfall 32:
 what was only simulated is not known to hold. A daemon has both sides in its journal: when its policy decided
 to start a job (the plan), and when the batch system says that the job began. A run that drives has its plans
-carried out; one that watches (monitor) makes plans that nobody carries out, and the batch system's own
+carried out; a run that watches (monitor) makes plans that are not carried out, and the batch system's own
 scheduler starts the jobs. Both are counted apart.
 
 Of a job the first plan counts, until it begins, ends, is held, is requeued, or the start fails. What a run
 finds running when it begins was not started under its eyes and is not counted, unless a run of the same kind
 before it had planned it. So a real start is never earlier than its plan; a job that began before there was
-a plan for it is ``unplanned``: whoever started it was faster than the policy, or the policy would not have
-started it yet.
+a plan for it is ``unplanned``: the scheduler that started it was faster than the policy, or the policy would
+not have started it yet.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Tally:
         for cycle in cycles:
             for event in cycle.events:
                 if isinstance(event, JobSubmitted) and event.job.submit_time >= self._since:
-                    # Nobody had planned anything for it.
+                    # There was no plan for it.
                     self._met.add(event.job.id)
                 else:
                     self._told(event, begun, cycle.now)

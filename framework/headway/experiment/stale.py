@@ -1,5 +1,5 @@
-"""Which tables of claims are stale: their rows say something else under the rules of today, or nobody can
-tell what made them.
+"""Which tables of claims are stale: their rows say something else under the rules of today, or it is not
+recorded what made them.
 
 Nothing is run. The page of a directory of results is made again from the rows beside it, and compared; rows
 of other parameters than today's, and rows that are missing, make it stale too. In pages of documentation a
@@ -46,7 +46,7 @@ class Checked:
     state: State
     #: What is wrong and what to do; of a table that is up to date how many claims it has.
     why: str
-    #: What the whole page says today; None: nobody knows.
+    #: What the whole page says today; None: not known.
     today: str | None = None
 
 

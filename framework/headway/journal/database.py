@@ -27,7 +27,7 @@ from headway.journal.lock import FileLock, close_to_others, take_advisory_lock
 from headway.journal.owner import still_ours, take_over
 from headway.journal.schema import SCHEMA_VERSION, about, metadata
 
-#: Seconds that SQLite waits for somebody else's lock, such as a shell's.
+#: Seconds that SQLite waits for another process's lock, such as a shell's.
 BUSY_TIMEOUT = 5.0
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -159,7 +159,7 @@ class Database:
             self.connection.close()
             self.connection = None
         if self.path is not None:
-            # Before the lock is given back: nobody else may have begun to write to it.
+            # Before the lock is given back: no other process may have begun to write to it.
             self.path.unlink(missing_ok=True)
         self.close()
 
@@ -182,7 +182,7 @@ class Database:
             fresh = create and not inspect(self.connection).get_table_names()
             if not fresh:
                 _check_schema(self.connection, self.name)
-        # Only now: the file of somebody else must not be changed.
+        # Only now: another user's file must not be changed.
         if self.path is not None:
             with self._errors("open for writing"):
                 _outside_transaction(self.connection, "PRAGMA journal_mode=WAL")
@@ -197,7 +197,7 @@ class Database:
             # From now on nothing of it is for others.
             if self.path is not None:
                 close_to_others(self.path)
-        # A server's connection that broke may have let somebody in: then it is theirs.
+        # A server's connection that broke may have let another writer in: then the journal is that writer's.
         if self._number is None:
             with self._errors("open for writing"), self.connection.begin():
                 self._number = take_over(self.connection)
@@ -252,7 +252,7 @@ def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
     uri = "file:" + quote(os.fsencode(path)) + ("?mode=ro" if read_only else "?mode=rwc")
     log = path.with_name(path.name + "-wal")
     if read_only and not os.access(path.parent, os.W_OK, effective_ids=True) and not log.exists():
-        # A reader of a WAL journal makes a -shm file; where it cannot, nobody can write either.
+        # A reader of a WAL journal makes a -shm file; where it cannot, no process can write either.
         uri += "&immutable=1"
 
     def connect() -> sqlite3.Connection:

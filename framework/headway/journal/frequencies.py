@@ -53,7 +53,7 @@ class _Story:
         self.run: int | None = None
         #: When it began.
         self.started: float | None = None
-        #: A limit that was decided, and of which nobody knows whether it was asked for.
+        #: A limit that was decided, and of which it is not known whether it was asked for.
         self.walltime: float | None = None
 
     def add(self, entry: HistoryEntry) -> None:

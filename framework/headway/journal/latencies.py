@@ -16,8 +16,8 @@ dry runs draw from them (:meth:`Latencies.draw_start`, :meth:`Latencies.draw_end
 An error of a quarter of a second in each start or end is one of ten seconds after forty jobs that
 wait for each other. So where the batch system states whole seconds (``whole_seconds``), the middle is
 taken of that part of the second in which it can have been: after the decision and the look that did not
-show it yet, and before the cycle that was told of it. Starts that somebody else made, ends that nobody
-timed (``vanished``), and what a run found when it began are not counted.
+show it yet, and before the cycle that was told of it. Starts that headway did not make, ends without a time
+(``vanished``), and what a run found when it began are not counted.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 SQLite: a lock (flock) on the database's file itself, so that no other name of the file, no link to it and
 no deletion of another file leads past it. The kernel gives it back when the holder ends in whatever
-way, SIGKILL included. Only who can open the file can hold it, so a journal is readable by nobody
-but its owner (:func:`close_to_others`).
+way, SIGKILL included. Only a user that can open the file can hold it, so a journal is readable only by
+its owner (:func:`close_to_others`).
 PostgreSQL: an advisory lock, held by the connection that writes and given back with it; the
 connection's ``application_name`` names the holder.
 
@@ -32,7 +32,7 @@ def holder() -> str:
 
 
 def refusal(journal: str, found: str) -> Held:
-    """What is raised when somebody else writes to a journal."""
+    """What is raised when another process writes to a journal."""
     return Held(
         f"journal {journal}: another headway writes to it: {found or 'an unknown process'}. "
         "Expected to be its only writer: stop the other one, or use another journal."
@@ -45,7 +45,7 @@ class FileLock:
     Must be held as long as SQLite has the file open: closing any descriptor of a file gives the
     process's POSIX locks on it back, and SQLite's are of that kind.
 
-    Raises :class:`Held` when somebody else holds it (the message names process, user and host),
+    Raises :class:`Held` when another process holds it (the message names process, user and host),
     Failure when the file cannot be opened.
     """
 
@@ -104,9 +104,9 @@ def _opened(journal: Path) -> int:
 
 
 def close_to_others(journal: Path) -> None:
-    """Let nobody but its owner read a journal: who can read a file can lock it.
+    """Let only its owner read a journal: a user that can read a file can lock it.
 
-    SQLite gives the files that it makes beside it the same permissions. A file of somebody else is left
+    SQLite gives the files that it makes beside it the same permissions. Another user's file is left
     as it is."""
     for path in (journal, *(journal.with_name(journal.name + end) for end in ("-wal", "-shm"))):
         with contextlib.suppress(FileNotFoundError, PermissionError):

@@ -1,4 +1,4 @@
-"""Moves that were decided and of which nobody was told how they ended.
+"""Moves that were decided and whose end is not recorded.
 
 A batch system does not know that a job is being moved. When a daemon dies meanwhile only the journal
 knows; its successor gets it from here.

@@ -1,9 +1,9 @@
-"""Who writes to a journal, as the journal itself says: the second line behind the lock.
+"""The writer of a journal, as the journal itself says: the second line behind the lock.
 
-One row has a number that grows with each writer. Whoever opens the journal for writing takes the next
-number, and every transaction of a writer looks whether its number still stands there. So a daemon whose
-lock was lost without its knowing writes nothing more once another has taken over, and, since every
-decision is written down before it is carried out, starts nothing more either.
+One row has a number that grows with each writer. A process that opens the journal for writing takes the next
+number, and every transaction of a writer checks that its number still stands there. So a daemon that lost
+its lock without noticing writes nothing more once another daemon has taken over. It starts nothing more
+either, since every decision is written down before it is carried out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def take_over(connection: Connection) -> int:
 
 def still_ours(connection: Connection, number: int, journal: str) -> None:
     """Raises :class:`headway.errors.Held` if another writer has taken over."""
-    # Shared: on a server, whoever takes over waits for the end of our transaction.
+    # Shared: on a server, a writer that takes over waits for the end of our transaction.
     found = connection.execute(select(owner.c.number, owner.c.holder).with_for_update(read=True)).first()
     if found is None or found.number != number:
         raise refusal(journal, "" if found is None else found.holder)

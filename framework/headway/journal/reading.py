@@ -185,7 +185,7 @@ class Reading:
     def job_history(self, job_id: str, run_id: int | None = None) -> list[HistoryEntry]:
         """What happened to a job and what was decided about it, in order, over all runs or in one.
 
-        A job that nobody has heard of has an empty history.
+        A job that the journal does not know has an empty history.
         """
 
         def concerns(table: Table) -> ColumnElement[bool]:

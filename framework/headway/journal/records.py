@@ -84,8 +84,8 @@ class HistoryEntry:
 
 @dataclass(frozen=True)
 class CheckpointRecord:
-    """What the plugins knew after cycle ``seq``, by the plugin's name; those that promise, what they did
-    later."""
+    """What the plugins knew after cycle ``seq``, by the plugin's name; for a plugin that promises, what it
+    knew later."""
 
     seq: int
     states: dict[str, Any]

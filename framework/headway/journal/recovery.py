@@ -114,8 +114,8 @@ class Recovery(Reading):
         return {job: tier for job, tier in found.items() if tier}
 
     def open_moves(self, since: float) -> dict[str, Decision]:
-        """Job -> the move that was decided after ``since`` (absolute seconds) and of which nobody was told
-        how it ended. As little is looked at as for :meth:`recent_starts`."""
+        """Job -> the move that was decided after ``since`` (absolute seconds) and whose end is not recorded.
+        As little is looked at as for :meth:`recent_starts`."""
         table = decisions.c
         with self._database.reading() as connection:
             rows = _recent(connection, (table.job_id, table.time), Migrate, Checkpoint)

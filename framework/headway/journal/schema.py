@@ -34,8 +34,8 @@ about = Table(
     Column("created_by", AnyText, nullable=False),
 )
 
-#: One row: who writes to it (:mod:`headway.journal.owner`). Not a change of the schema's version: it is
-#: made where it is missing, and whoever does not know it can read the rest.
+#: One row: the journal's writer (:mod:`headway.journal.owner`). Not a change of the schema's version: the
+#: table is made where it is missing, and a program that does not know it can read the rest.
 owner = Table(
     "headway_owner",
     metadata,

@@ -14,7 +14,7 @@ from headway.journal.records import HistoryEntry
 
 
 def tier_of(history: Iterable[HistoryEntry]) -> str:
-    """The tier that a job's ``history``, in order, leaves it in; "" for one that does not run and is not to
+    """The tier that a job's ``history``, in order, leaves it in; "" for a job that does not run and is not to
     start."""
     tier = ""
     started_by = -1

@@ -2,9 +2,9 @@
 its workers. Nothing on it can be repeated.
 
 A line of JSON each way and time, over a Unix socket or TCP. Both sides have one key: the site's, or the
-bundle's. Who listens begins with a random number, who connects answers with one of its own, and from the key
-and both a key of this
-connection alone is made; each message carries its number and an HMAC-SHA256 over direction, number and text.
+bundle's. The server begins with a random number; the client answers with a random number of its own. From
+the key and both numbers a key of this connection alone is made. Each message carries its number and an
+HMAC-SHA256 over direction, number and text.
 So a message that was recorded is refused on every other connection, and a second time on the same.
 Messages are not secret: they name jobs, tiers and processor use.
 """

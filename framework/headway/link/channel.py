@@ -85,7 +85,7 @@ class Channel:
         self._write(msgspec.json.encode(_Frame(self._sent, text, mac)))
 
     def receive(self) -> Any:
-        """The next message. Raises :class:`Refused` for one that is forged, repeated or out of turn."""
+        """The next message. Raises :class:`Refused` for a message that is forged, repeated or out of turn."""
         line = self._line()
         try:
             frame = msgspec.json.decode(line, type=_Frame)

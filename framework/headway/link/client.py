@@ -12,8 +12,8 @@ class Client:
     """Asks one server. Not for several threads at once."""
 
     def __init__(self, address: str, key: bytes, seconds: float = 5.0, *, whom: str = "agent") -> None:
-        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait. ``whom``: who answers
-        there, for messages."""
+        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait. ``whom``: the server's
+        name in messages."""
         self.address = address
         self._key = key
         self._seconds = seconds
@@ -21,7 +21,7 @@ class Client:
         self._channel: Channel | None = None
 
     def ask(self, message: Any) -> Any:
-        """The answer to a message. Raises :class:`Failure`: nobody knows then whether it was heard.
+        """The answer to a message. Raises :class:`Failure`: it is not known then whether it was heard.
 
         On a connection from before that turns out to be dead it is asked once more: messages are
         idempotent."""

@@ -17,7 +17,7 @@ from headway.link.channel import Channel, Refused
 
 #: Connections at once to an agent: the daemon has one.
 _MOST = 8
-#: How long somebody may take to show that he has the key, seconds.
+#: How long a client may take to show that it has the key, seconds.
 _GREETING_SECONDS = 5.0
 
 

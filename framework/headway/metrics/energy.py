@@ -9,7 +9,7 @@ nodes' power states; the model is :class:`headway.energy.EnergyModel`. What is c
 * *asleep*: sleeping nodes, and falling asleep and waking.
 
 The span is that of the system metrics: from the run's begin to its last end. A suspended job's processors
-are idle. A node that failed is counted as idle: nobody knows what it draws.
+are idle. A node that failed is counted as idle: what it draws is not known.
 """
 
 from __future__ import annotations

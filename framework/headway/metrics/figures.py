@@ -17,7 +17,7 @@ from headway.metrics.summary import Metric, Summary, summarise
 from headway.metrics.system import SystemCurves, system_curves
 from headway.results import RunResult
 
-#: A column of ``jobs.csv`` that somebody adds: one number a job; NaN: none.
+#: A column of ``jobs.csv`` that a plugin adds: one number a job; NaN: none.
 JobColumn = Callable[[RunResult], Sequence[float] | NDArray[np.float64]]
 
 

@@ -20,7 +20,7 @@ from headway.metrics.pools import metrics_by_pool
 from headway.metrics.system import SystemCurves, system_curves, system_metrics
 from headway.results import RunResult
 
-#: A metric that somebody adds: a number, or a dictionary of numbers, from a run.
+#: A metric that a plugin adds: a number, or a dictionary of numbers, from a run.
 Metric = Callable[[RunResult], "float | dict[str, Any]"]
 
 #: Per-job metrics by name, as attributes of :class:`JobColumns`, in the order of tables.
@@ -155,7 +155,7 @@ def _counts(result: RunResult, columns: JobColumns) -> dict[str, Any]:
 def _contributed(metric: Metric, result: RunResult) -> Any:
     try:
         return _plain(metric(result))
-    except Exception as error:  # somebody else's code: whatever it raises must not cost the other figures
+    except Exception as error:  # a plugin's code: whatever it raises must not cost the other figures
         return {"error": f"{type(error).__name__}: {error}"}
 
 

@@ -155,8 +155,8 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
     """The step functions of a run, from its begin (else the first submission) to its end.
 
     A job is queued from when it is eligible (submitted, its begin time reached, its dependencies
-    ended) until its last start, or until it is cancelled, or the run ends. One that a user held
-    and that never started is not queued: nobody asks for it to run.
+    ended) until its last start, or until it is cancelled, or the run ends. A job that a user held
+    and that never started is not queued: its user does not ask for it to run.
     """
     columns = columns or job_columns(result)
     begin, end = span(result, columns)

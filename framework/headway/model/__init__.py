@@ -1,10 +1,10 @@
 """Plain data with units: jobs, requests, nodes, pools, reservations, placements.
 
-Everything here is a fact that somebody stated and is therefore frozen. What changes while the
+Everything here is a stated fact and is therefore frozen. What changes while the
 scheduler runs (which job runs where, what is free) lives in :mod:`headway.state`.
 
-The classes are :class:`msgspec.Struct`: frozen data classes that are created about ten times
-faster than :mod:`dataclasses` ones and that encode to, and decode with validation from, JSON,
+The classes are :class:`msgspec.Struct`: frozen data classes. They are created about ten times
+faster than classes of :mod:`dataclasses`, and encode to, and decode with validation from, JSON,
 which is what the journal stores.
 
 Units: times are seconds (absolute times since the epoch in live mode, since the trace's start in

@@ -1,6 +1,6 @@
 """Bundles: one application that runs on several subjobs at once, with as many processes all the time.
 
-A *subjob* is an ordinary job that says in its attribute ``bundle`` whose it is (:class:`SubmitSubjob`). The
+A *subjob* is an ordinary job whose attribute ``bundle`` names its job (:class:`SubmitSubjob`). The
 application is launched on the subjobs of its job that start first, together. After that ``Migrate(job,
 placement)`` alone says on which members it runs, as (id of the member, processors): subjobs, and the job
 itself once it runs. All its processes that move do so together, and members that are left without end then.
@@ -20,12 +20,12 @@ TICK = 2.0**-20
 
 
 def on_tick(seconds: float) -> float:
-    """The nearest time that bundles know; infinity is one."""
+    """The nearest time that bundles know; infinity counts as such a time."""
     return round(seconds / TICK) * TICK if seconds < 2**32 else seconds
 
 
 def parent_of(job: JobDescription) -> str:
-    """Whose subjob it is; "" if it is none."""
+    """The job of which the job is a subjob; "" if it is no subjob."""
     attributes = job.attributes
     return "" if attributes is None else attributes.get(BUNDLE, "")
 
@@ -37,8 +37,8 @@ class Oversubscription(msgspec.Struct):
     """
 
     penalty: float = 1.0
-    #: Seconds for which it stands still that is moved; and further ones for each of its processes, whose
-    #: images are written and read together.
+    #: Seconds for which a moved application stands still; and further seconds for each of its processes,
+    #: whose images are written and read together.
     migration_cost: float = 120.0
     cost_per_process: float = 0.0
 

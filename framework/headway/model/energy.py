@@ -31,7 +31,7 @@ class SleepState(msgspec.Struct, frozen=True, gc=False):
 class NodeClass(msgspec.Struct, frozen=True, gc=False):
     """Nodes that draw alike.
 
-    A busy processor draws ``capacitance * voltage**2 * frequency + static_power`` watts, an idle one
+    A busy processor draws ``capacitance * voltage**2 * frequency + static_power`` watts, an idle processor
     ``idle_power``, and each node that is on ``node_power`` beside its processors.
     """
 

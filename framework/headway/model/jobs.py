@@ -40,7 +40,7 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     required_nodes: tuple[str, ...] = ()
     #: Nodes that the job must not run on.
     excluded_nodes: tuple[str, ...] = ()
-    #: Whole nodes, shared with nobody.
+    #: Whole nodes, shared with no other job.
     exclusive: bool = False
     #: What each node must have at least (:attr:`NodeDescription.sizes`) and the job takes nothing of, such
     #: as ``(("memory", 2**30),)`` where the batch system gives no memory out.
@@ -68,12 +68,12 @@ class Dependency(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One condition on another job, or on all elements of an array.
 
     ``kind`` is ``"ended"`` (in any way), ``"completed"`` (successfully), ``"failed"`` (ended in any other
-    way), ``"started"`` or ``"singleton"`` (no other job of this name and user runs, and none came before;
-    only those count whose id begins with ``job_id``, which is "" on a single cluster; elements of one array
-    do not wait for each other).
+    way), ``"started"`` or ``"singleton"`` (no other job of this name and user runs, and none came before).
+    For ``"singleton"`` only jobs count whose id begins with ``job_id``, which is "" on a single cluster;
+    elements of one array do not wait for each other.
 
-    ``job_id`` may be an :attr:`JobDescription.array_id`: then all elements must have started or ended;
-    ``"completed"`` asks that all of them were successful, ``"failed"`` that one was not.
+    ``job_id`` may be an :attr:`JobDescription.array_id`: then all elements must have started or ended.
+    ``"completed"`` asks that all elements were successful, ``"failed"`` that at least one element was not.
     """
 
     kind: str
@@ -100,11 +100,11 @@ class JobDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     array_id: str = ""
     array_index: int | None = None
     dependencies: tuple[Dependency, ...] = ()
-    #: True: any one dependency is enough; False: all are needed.
+    #: True: any single dependency is enough; False: all are needed.
     any_dependency: bool = False
     #: Earliest start, absolute seconds; None: at once.
     begin_time: float | None = None
-    #: Held by somebody other than headway, so not to be started.
+    #: Held, but not by headway, so not to be started.
     held: bool = False
     #: The name of the reservation that the job asked to run in.
     reservation: str = ""

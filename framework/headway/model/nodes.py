@@ -33,7 +33,8 @@ class NodeDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     wake_time: float = 0.0
     #: What it has that no job takes anything of, such as ``(("disk", 10**12),)``: a job may ask for so much.
     sizes: tuple[tuple[str, int], ...] = ()
-    #: The machine that it is a part of, where several nodes are parts of one (PBS's vnodes); "": it is one.
+    #: The machine that the node is a part of, where several nodes are parts of a machine (PBS's vnodes);
+    #: "": the node is a machine.
     host: str = ""
 
 
@@ -74,7 +75,7 @@ class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     node_class: str = ""
     #: What no job that runs there may exceed; None: the batch system has checked that at submission.
     bounds: PoolBounds | None = None
-    #: Among pools that share nodes, jobs of a higher tier come before those of a lower one, whatever their
+    #: Among pools that share nodes, jobs of a higher tier come before jobs of a lower tier, whatever their
     #: order otherwise.
     priority_tier: int = 0
 
@@ -90,7 +91,7 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     pools: tuple[PoolDescription, ...]
     nodes: tuple[NodeDescription, ...] = ()
     reservations: tuple[Reservation, ...] = ()
-    #: What its nodes draw; None: nobody said.
+    #: What its nodes draw; None: not stated.
     energy: EnergyProfile | None = None
     #: A start puts a job into the reservation that headway keeps for it (:attr:`Reservation.job_id`).
     enters_reservations: bool = True
@@ -100,7 +101,7 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     #: A move (:class:`headway.decisions.Migrate`, :class:`headway.decisions.SwapTiers`) takes time, and may
     #: fail in the end: until it is told, the job is where it was.
     moves_take_time: bool = False
-    #: Others may have the processors of a suspended job, which keeps its memory, generic resources and
+    #: Other jobs may have the processors of a suspended job, which keeps its memory, generic resources and
     #: licences.
     suspended_lend: bool = False
     #: Amounts of what is counted for the whole cluster and belongs to no node, such as ``(("matlab", 4),)``.
@@ -140,7 +141,7 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, pools=pools, nodes=(*self.nodes, *nodes))
 
     def pool_sizes(self) -> dict[str, int]:
-        """The usable processors of each pool; those of nodes that pools share are in each of them."""
+        """The usable processors of each pool; processors of a node that pools share count in each pool."""
         sizes = {pool.name: pool.processors for pool in self.pools}
         for node in self.nodes:
             if node.available:
@@ -156,10 +157,10 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
 
 
 def sharing_nodes(pools: Iterable[str], of_nodes: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """These pools, together where they share nodes, directly or by way of others; each group in the pools'
-    order, and the groups in that of their first ones.
+    """These pools in groups: pools that share nodes, directly or by way of other pools, are together. Each
+    group is in the pools' order, and the groups are in the order of their first pools.
 
-    ``of_nodes``: of each node the pools that it is in; others than ``pools`` do not count.
+    ``of_nodes``: of each node the pools that it is in; pools that are not in ``pools`` do not count.
     """
     group_of = {name: [name] for name in pools}
     order = {name: at for at, name in enumerate(group_of)}

@@ -1,4 +1,4 @@
-"""A request of several parts: which nodes of its placement are whose.
+"""A request of several parts: which nodes of its placement belong to which part.
 
 The parts start together or not at all. A placement has the nodes of the first part, then those of the
 second, and so on; each part has as many as it takes to satisfy it. Where parts may share nodes

@@ -13,11 +13,11 @@ import msgspec
 class Association(msgspec.Struct, frozen=True, omit_defaults=True):
     """An account, or a user in one."""
 
-    #: The account; of a user, the one that the user is in.
+    #: The account; of a user, the account that the user is in.
     account: str
     #: "" for the account itself.
     user: str = ""
-    #: The account above; "" for those at the top, and for users.
+    #: The account above; "" for accounts at the top, and for users.
     parent: str = ""
     #: Relative to the siblings'; None: none of its own, it has a part in what the account above has.
     shares: float | None = 1.0
@@ -36,7 +36,7 @@ class SitePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
 
     #: Accounts after the account above them, and before their users.
     associations: tuple[Association, ...] = ()
-    #: What limits are of -> whose -> the limits, in the words of the option ``of`` of the plugin ``limits``.
+    #: What limits are of (in the words of the option ``of`` of the plugin ``limits``) -> name -> the limits.
     limits: dict[str, dict[str, dict[str, Any]]] = {}
     #: QOS -> its priority, and the factor on what its jobs are billed.
     qos: dict[str, float] = {}
@@ -59,6 +59,6 @@ class SitePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     resources: tuple[str, ...] = ()
     #: Account, or account:user -> what it may use of these in all, in minutes, as the batch system writes it.
     minutes: dict[str, str] = {}
-    #: What limits are of -> whose -> ``budget`` or ``wall_minutes`` -> what was used of it until now,
+    #: What limits are of -> name -> ``budget`` or ``wall_minutes`` -> what was used of it until now,
     #: minutes, as it counts today; where the batch system says it.
     used: dict[str, dict[str, dict[str, float]]] = {}

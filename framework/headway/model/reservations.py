@@ -10,11 +10,11 @@ FOR_JOB = "job_"
 
 
 class Reservation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Capacity that is kept free from ``start`` until ``end`` for those it names.
+    """Capacity that is kept free from ``start`` until ``end`` for the users and accounts that it names.
 
     On a flat pool it takes ``processors``; on a node pool it takes whole ``nodes``.
     A job may use it when it names the reservation (:attr:`JobDescription.reservation`), or when it
-    is the one job that headway keeps it for (:attr:`job_id`).
+    is the only job that headway keeps it for (:attr:`job_id`).
     """
 
     id: str

@@ -8,7 +8,7 @@ import msgspec
 class SwitchDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A switch of the network, or whatever else groups nodes that are close to each other.
 
-    As somebody described it: nodes and switches that it names may not exist, and there may be circles.
+    As its source describes it: nodes and switches that it names may not exist, and there may be circles.
     """
 
     name: str

@@ -37,14 +37,14 @@ class Torus(msgspec.Struct, frozen=True, gc=False):
     shape: tuple[int, int, int]
     #: Compute nodes of a midplane.
     unit: int = 512
-    #: I/O nodes of a midplane; a partition has those of its midplanes.
+    #: I/O nodes of a midplane; a partition has its midplanes' I/O nodes.
     io_per_midplane: int = 8
     #: How many partitions may use one link at a time, by dimension.
     capacity: tuple[int, int, int] = (1, 1, 1)
-    #: How a partition is wired of which its job says nothing: ``mesh`` or ``torus``.
+    #: How a partition is wired when its job does not say: ``mesh`` or ``torus``.
     connection: str = "mesh"
     #: Dimensions (0, 1, 2) along which no torus may be closed through switches of other midplanes.
     deny_passthrough: tuple[int, ...] = ()
     times: PartitionTimes = PartitionTimes()
-    #: The stages (1 to 10) of a job's life that its proxy sees to; the others hold the scheduler up.
+    #: The stages (1 to 10) of a job's life that its proxy sees to; the other stages hold the scheduler up.
     proxy_stages: tuple[int, ...] = (4, 5, 6, 7, 8)

@@ -1,10 +1,11 @@
 """The bridge: the one interface through which resources are provisioned, booted and released.
 
-Whoever decides about partitions (a job manager, a plugin) speaks to a bridge; whoever owns the hardware (an
-emulated control system, a batch system's power saving) is behind one. Calls are of three classes: *logical*
-ones write records, *physical* ones begin something that takes time and return at once, *queries* tell how far
-it is. There is no order but this: an object is added before it is named in another call, what was not created
-cannot be destroyed, and a job that does not run cannot be signalled. Every call can be repeated.
+The component that decides about partitions (a job manager, a plugin) speaks to a bridge. The owner of the
+hardware (an emulated control system, a batch system's power saving) is behind it. Calls have three classes:
+*logical* calls write records, *physical* calls begin something that takes time and return at once, *queries*
+tell how far it is. There is no order but this: an object is added before it is named in another call, what
+was not created cannot be destroyed, and a job that does not run cannot be signalled. Every call can be
+repeated.
 
 States of a partition::
 
@@ -120,7 +121,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Provisioner(abc.ABC):
-    """The partitions' half of a bridge: what can be provisioned and booted, whoever starts jobs there."""
+    """The partitions' half of a bridge: what can be provisioned and booted, however jobs start there."""
 
     @abc.abstractmethod
     def get_machine(self) -> Snapshot:

@@ -1,4 +1,4 @@
-"""What a job goes through on a machine of partitions: the stages, who sees to which, and what goes wrong.
+"""What a job goes through on a machine of partitions: its stages, their owners, and what goes wrong.
 
 The stages are those of the paper's open job management (section 3.2):
 
@@ -17,12 +17,12 @@ The stages are those of the paper's open job management (section 3.2):
 
 The *proxy* of a job sees to some of them (:data:`PRESETS`), the scheduler to the others. A scheduler that
 sees to stage 2 or 3 is held up by :attr:`PartitionTimes.prepare`, one that sees to stage 4 until the boot
-has ended; stages 9 and 10 are ordered and then looked at, and hold nobody up. Proxy and job are one: a proxy
+has ended; stages 9 and 10 are ordered and then looked at, and hold no job up. Proxy and job are one: a proxy
 that dies takes its job with it, wherever that is, and the stages from 8 on follow. A job on a *kept*
-partition leaves out stages 9 and 10: somebody else has booted the partition, and it stays.
+partition leaves out stages 9 and 10: the partition was booted outside this course, and it stays.
 
-A :class:`Course` is one job's way. It can be advanced at any time and as often as one likes: it looks at the
-bridge and does what there is to do. So whoever owns the clock may poll, or advance it when something changed.
+A :class:`Course` is one job's way. It can be advanced at any time and any number of times: it looks at the
+bridge and does what there is to do. So its caller may poll, or advance it when something changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from headway.partitions.bridge import (
     Status,
 )
 
-#: Which stages the proxy sees to, by the name of who divides labour so.
+#: Which stages the proxy sees to, by the name of the system that divides labour so.
 PRESETS: dict[str, tuple[int, ...]] = {
     "loadleveler": (4, 5, 6, 7, 8),
     "all": (2, 3, 4, 5, 6, 7, 8, 9, 10),
@@ -184,7 +184,7 @@ class Course:
             self.stage = 5
         elif found.state is PartitionState.FREE:
             if self.keep:
-                # Whoever provisions it tries again, or stops this.
+                # The partition's provisioner tries again, or stops this.
                 return False
             # Its boot has failed.
             if self.boots > BOOT_RETRIES:
@@ -284,7 +284,7 @@ class JobManager:
         return course
 
     def begin_on(self, job: str, partition: PartitionSpec) -> Course:
-        """Run a job on a partition that somebody else has provisioned, and leave it as it is."""
+        """Run a job on a partition that was provisioned elsewhere, and leave it as it is."""
         course = Course(job, partition, keep=True, stage=4)
         self.adopt(course)
         self.advance(course)
@@ -332,7 +332,7 @@ class JobManager:
         self._after(course)
 
     def advance_on(self, partition: str) -> None:
-        """Something has changed on a partition: look after who is there, and who waits for what it had."""
+        """A partition has changed: look after its job, and the jobs that wait for what it had."""
         concerned = self._there.get(partition, ())
         if self._waiting:
             concerned = [*self._left, *self.courses.values()]

@@ -5,13 +5,13 @@ conflict: a node that several have wakes with the first that is created and slee
 destroyed. What there is of the bridge's rules beside that:
 
 - ``create_partition``: CONFIGURING until all nodes are on, READY at once where they are. A node that does not
-  wake, or that breaks: the boot has failed, and what nobody else has goes back to sleep.
+  wake, or that breaks: the boot has failed, and nodes that no other partition has go back to sleep.
 - ``destroy_partition``: DEALLOCATING until every node that no other active partition has is asleep. A node
   that is waking is let come first: not all systems can send one back that is on its way.
-- A node that somebody else puts to sleep under a READY partition: CONFIGURING again.
-- A node whose sleep is refused counts as given back, and is not ordered to sleep again before somebody has
-  wanted it, or :meth:`Sleepers.may_sleep` says that the reason may be gone: was it a job of somebody else, or
-  did nobody answer? Nothing tells these apart, so whoever drives this lets a while pass and asks again.
+- A node under a READY partition that is put to sleep without an order from here: CONFIGURING again.
+- A node whose sleep is refused counts as given back. It is not ordered to sleep again before a partition has
+  wanted it, or :meth:`Sleepers.may_sleep` says that the reason may be gone. The reason may be a foreign job,
+  or no answer at all. Nothing tells these apart, so the caller lets a while pass and asks again.
 
 No I/O: it is told what became of nodes, and :meth:`Sleepers.orders` says what is to be done, each order once.
 So it serves whatever can wake nodes and put them to sleep: Slurm's power saving, a site's commands on PBS and
@@ -71,7 +71,7 @@ class Sleepers(Provisioner):
         self._told: dict[str, str] = {}
         #: Nodes that are to sleep though they are in no partition that was destroyed.
         self._unwanted: set[str] = set()
-        #: Nodes whose sleep was refused, until somebody wants them or they may be asked again.
+        #: Nodes whose sleep was refused, until a partition wants them or they may be asked again.
         self._stay: set[str] = set()
         self._records: dict[str, _Record] = {}
         #: Something was told since the partitions' states were looked at last.

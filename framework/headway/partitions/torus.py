@@ -1,4 +1,4 @@
-"""The geometry of a wired machine: boxes of midplanes, the links that they take, who conflicts with whom.
+"""The geometry of a wired machine: boxes of midplanes, their links, and which boxes conflict.
 
 A partition with extent n on lines of length N takes, on each of its lines:
 
@@ -160,7 +160,7 @@ class Geometry:
         return sum(layer << x * high * deep for x in spans[0])
 
     def without_room(self, held: Iterable[int]) -> int:
-        """The links that nobody else can use beside those who have these, all as bits."""
+        """The links that no other partition can use beside the owners of these links, all as bits."""
         if not self.shared:
             full = 0
             for links in held:
@@ -215,7 +215,7 @@ class Wires:
         self._geometry = geometry
         self._uses = [0] * geometry.links
         self._scarce = geometry.shared
-        #: Midplanes in use, and links that nobody else can use, as bits.
+        #: Midplanes in use, and links that no other partition can use, as bits.
         self.busy = 0
         self.full = 0
 
@@ -227,7 +227,7 @@ class Wires:
         return other
 
     def fits(self, nodes: int, links: int) -> bool:
-        """Whether a partition of these midplanes and links conflicts with nobody."""
+        """Whether a partition of these midplanes and links conflicts with no other partition."""
         return not (nodes & self.busy or links & self.full)
 
     def take(self, nodes: int, links: int) -> None:

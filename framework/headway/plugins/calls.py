@@ -27,7 +27,7 @@ class Problem:
 
 
 class HookCaller:
-    """Calls one hook over the plugins that implement it; knows who raised and who took how long."""
+    """Calls a hook of the plugins that implement it; records which plugin raised and each plugin's time."""
 
     def __init__(
         self,

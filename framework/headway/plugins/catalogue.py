@@ -107,7 +107,7 @@ class Catalogue:
         return found
 
     def loadable(self) -> dict[str, type]:
-        """The classes of the plugins that load, by name; :meth:`not_loadable` tells about the others."""
+        """The classes of the plugins that load, by name; :meth:`not_loadable` tells about the rest."""
         return {name: found for name, found in self._tried().items() if isinstance(found, type)}
 
     def not_loadable(self) -> dict[str, str]:
@@ -164,7 +164,8 @@ class Catalogue:
         return found
 
     def enabled(self, configured: Iterable[PluginConfig]) -> list[PluginConfig]:
-        """The plugins of files, then those of a configuration; with its options where it names both."""
+        """The plugins of files, then the plugins of a configuration. A plugin that is in both has the
+        configuration's options."""
         configured = self.expanded(configured)
         named = {config.name for config in configured}
         files = [PluginConfig(name, {}, "--plugin") for name in self.from_files if name not in named]
@@ -256,7 +257,7 @@ def _line_in(error: BaseException, path: Path) -> str:
 def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None) -> Any:
     """An instance with validated options; :class:`UserError` names place, key, expected, found.
 
-    ``files`` are those that options name, as the context of their validation has them."""
+    ``files`` are the files that options name, as the context of their validation has them."""
     options = options_of(cls, config, files)
     return _made(cls, config) if options is None else _made(cls, config, options)
 

@@ -5,7 +5,7 @@
 ``Options``
     a pydantic model of its options; the plugin is made as ``Plugin(options)``.
 ``name``
-    what configurations call a plugin of a file; an installed one has its entry point's name.
+    what configurations call a plugin of a file; an installed plugin has its entry point's name.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Plugins:
     ) -> Plugins:
         """Make and register what the configuration enables; all mistakes in it are told at once.
 
-        ``capabilities`` are those of the cluster's adapter; a plugin that needs more is refused
-        with a message that names both. None: do not check. ``files``: those of a run that is repeated.
+        ``capabilities`` are the adapter's; a plugin that needs more is refused with a message that names
+        both. None: do not check. ``files``: the files of a run that is repeated.
         """
         plugins = cls()
         plugins.files = files if files is not None else plugins.files
@@ -66,7 +66,7 @@ class Plugins:
         return [name for name, plugin in self.by_name.items() if what in traits_of(plugin).requires]
 
     def using(self, kind: type[Decision]) -> bool:
-        """Whether one of them makes decisions of a type, of need or where the cluster can."""
+        """Whether a plugin makes decisions of a type, always or where the cluster can carry them out."""
         return any(kind in (*traits.needs, *traits.uses) for traits in map(traits_of, self.by_name.values()))
 
     @property
@@ -80,7 +80,7 @@ class Plugins:
         return [handler for handler in found if handler is not None]
 
     def add(self, name: str, plugin: Any, where: str = "plugins") -> None:
-        """Register an instance; it is asked after those that are there."""
+        """Register an instance; it is asked after the plugins that are registered already."""
         if name in self.by_name:
             raise UserError(f"{where}: plugin {name!r} is enabled twice")
         check_hooks(type(plugin), f"{where}: plugin {name!r}")
@@ -115,7 +115,7 @@ class Plugins:
 
 
 def _adapt(function: Callable[..., Any], positions: list[int]) -> Callable[..., Any]:
-    """Call ``function`` with the chosen ones of the hook's arguments."""
+    """Call ``function`` with the chosen arguments of the hook."""
 
     def call(*args: Any) -> Any:
         return function(*[args[p] for p in positions])

@@ -18,14 +18,14 @@ from headway.errors import Failure
 from headway.plugins.calls import Problem
 from headway.results import PluginFailure
 
-#: Different problems that are remembered; of more, the one that is longest ago is told in full again.
+#: Different problems that are remembered. Of more problems the oldest is forgotten, and told in full again.
 _REMEMBERED = 10_000
 
 #: What differs between two cycles in which a plugin wants the same impossible thing.
 _CHANGING = re.compile(r"\bjob \S+|\d+")
 
 #: The plugin's name under which the scheduler tells what did not fit its own records. Such a message is
-#: about one job or reservation, so each that differs is told.
+#: about a job or a reservation, so each different message is told.
 _RECORDS = "state"
 
 

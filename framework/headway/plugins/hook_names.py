@@ -1,4 +1,4 @@
-"""Which hooks a class implements, and what is wrong with those that it means to implement."""
+"""The hooks that a class implements, and what is wrong with a hook that it means to implement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is shown which events: the plugins with the hook ``observe``, each those that it looks at."""
+"""Shows events to the plugins with the hook ``observe``: each plugin sees the events that it looks at."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Observers:
         self._wanted: dict[str, tuple[type[Event], ...] | None] = {
             name: traits_of(plugins[name]).observes for name, _ in hook.implementations
         }
-        #: Kind of event -> who is told, in configured order.
+        #: Kind of event -> the plugins that are told, in configured order.
         self._told: dict[type[Event], _Told] = {}
 
     def __bool__(self) -> bool:
@@ -36,7 +36,7 @@ class Observers:
                     self._hook.call(name, function, event, state)
 
     def tell(self, events: Sequence[Event], state: State) -> None:
-        """Show them to everybody, one event after the other."""
+        """Show the events to all observing plugins, one event after the other."""
         seconds, answered = self._hook.seconds, self._hook.answered
         began = perf_counter()
         for event in events:
@@ -50,7 +50,7 @@ class Observers:
                     self._hook.failed(name, error)
                 else:
                     answered.add(name)
-                # One's end is the next one's beginning.
+                # One plugin's end is the next plugin's beginning.
                 ended = perf_counter()
                 seconds[name] += ended - began
                 began = ended

@@ -1,6 +1,6 @@
 """What a plugin says of itself beside its hooks: one record, its *traits*.
 
-A class has them as the attribute ``traits``; an instance may have others, where its options decide::
+A class has them as the attribute ``traits``; an instance may have its own, where its options decide::
 
     class Patient:
         traits = Traits(ask_again=Again.DOMAIN, study=Study(backfills=True))
@@ -21,7 +21,7 @@ from headway.events import Event
 from headway.state import Job
 
 #: What the cluster or the run must have: processors with names; an energy profile; suspended jobs whose
-#: processors others can have; the batch system's word on its site's policy (``SitePolicyChanged``).
+#: processors other jobs can have; the batch system's word on its site's policy (``SitePolicyChanged``).
 Required = Literal["nodes", "energy", "lending", "policy"]
 #: What a plugin's checkpoint holds.
 _Held = Literal["state", "promises", "counts"]
@@ -33,13 +33,13 @@ class Again(enum.Enum):
     A moment at which nothing happens is the plugin's to tell: ``state.wake_at(time, pool)``.
     """
 
-    #: Any event, wherever it happened: a policy is asked at each arrival in its domain; for another plugin
-    #: each event has every queue looked at from scratch.
+    #: Any event, wherever it happened. A policy is asked at each arrival in its domain. For a plugin that is
+    #: no policy, each event has every queue looked at from scratch.
     ANY_EVENT = "any event"
     #: What happens in the domain, but for arrivals behind the queue's tail that cannot start now.
     DOMAIN = "domain"
-    #: Whether the plugin places a job at all depends on the offer's nodes, the jobs that have the others, the
-    #: request and the value of ``same_answer`` alone: a job is tried again when something was taken or given
+    #: Whether the plugin places a job at all depends only on the offer's nodes, the jobs on the other nodes,
+    #: the request and the value of ``same_answer``. A job is tried again when something was taken or given
     #: back since a job of the same shape and value found no place.
     ROOM = "room"
 
@@ -48,7 +48,7 @@ class Again(enum.Enum):
 class Study:
     """What an experiment must know of a plugin (:mod:`headway.experiment.rulebook`)."""
 
-    #: It lets jobs overtake others.
+    #: It lets jobs overtake other jobs.
     backfills: bool = False
     #: It reads users' estimates; None: it may, if it has hooks that look at them.
     estimates: bool | None = None
@@ -82,9 +82,9 @@ class Traits:
     #: happens, such as a wish that is given up. The job is booked at such a moment if it fits then.
     changes_at: Callable[[Job], Sequence[float]] | None = None
     #: A value of all that ``bar_job`` and ``place`` look at of a job beside its size (``bar_job``) or request
-    #: (``place``): jobs with the same value have the same answer, and one of them is asked about. The value
-    #: None: the answer follows from more. For barriers asked when a job arrives or changes, and about all
-    #: jobs when the plugin says ``state.outdate_kinds()``.
+    #: (``place``). Jobs with the same value have the same answer, and the plugin is asked about one of them.
+    #: The value None: the answer follows from more. For barriers asked when a job arrives or changes, and
+    #: about all jobs when the plugin calls ``state.outdate_kinds()``.
     same_answer: Callable[[Job], Hashable] | None = None
     #: What the hook ``checkpoint`` holds: "state"; "promises" to jobs (hook ``promised``): it is saved before
     #: the decisions of a cycle that changed them have an effect, and ``headway explain`` goes by it; "counts"

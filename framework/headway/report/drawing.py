@@ -1,8 +1,8 @@
 """What plots need of matplotlib, loaded in two thirds of the time.
 
 While matplotlib is loaded it looks through every property of each of its classes, and the documentation of
-each, to write a signature and a text for the class's method ``set``. That is a third of its loading, and for
-nobody here: so the classes that are made during this import go without. Whatever they do, they do as ever.
+each, to write a signature and a text for the class's method ``set``. That is a third of its loading, and not
+needed here: so the classes that are made during this import go without. Whatever they do, they do as ever.
 """
 
 from __future__ import annotations

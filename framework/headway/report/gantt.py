@@ -1,4 +1,4 @@
-"""A Gantt chart of any number of jobs: who ran on which processors, when.
+"""A Gantt chart of any number of jobs: which job ran on which processors, when.
 
 Three steps. :func:`layout` gives every job its rows: those of its nodes if the result has placements,
 else, on a flat pool, where processors have no names, rows found by first-fit packing of intervals, for
@@ -294,7 +294,7 @@ def raster(
 
 
 def _shades(values: Floats) -> NDArray[np.uint8]:
-    """0 .. 1 -> 0 .. 255, in 32 shades: a third of the size, and nobody sees it."""
+    """0 .. 1 -> 0 .. 255, in 32 shades: a third of the size, without a visible difference."""
     known = np.round(np.arange(32) / 31 * 255).astype(np.uint8)
     return known[np.round(np.clip(values, 0, 1) * 31).astype(np.uint8)]
 
@@ -344,7 +344,7 @@ def _rgb(colour: str) -> tuple[float, float, float]:
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
-    # Here and not above: whoever wants the layout alone does without Pillow.
+    # Here and not above: the layout alone does not need Pillow.
     from PIL import Image
 
     stream = io.BytesIO()

@@ -113,7 +113,7 @@ def estimates(study: Study, *, prefix: str) -> str:
     """Which share of the jobs asks for at most so long, and which share of the jobs runs at most so long."""
     rows = sorted(study.tables["estimate_modes"], key=lambda row: row["estimate"])
     times = np.array([row["estimate"] for row in rows])
-    # From nobody on: the shortest estimate is a step, too.
+    # From zero jobs on: the shortest estimate is a step, too.
     times, asked = np.append(times[0], times), 100 * np.cumsum([0.0, *(row["share"] for row in rows)])
     runtime = np.sort(study.jobs.runtime[~(np.isnan(study.jobs.runtime) | np.isnan(study.jobs.estimate))])
 

@@ -93,7 +93,7 @@ def _further_column(name: str, make: JobColumn, result: RunResult) -> NDArray[np
     nothing = np.full(len(result.jobs), np.nan)
     try:
         values = np.asarray(make(result), np.float64)
-    except Exception as error:  # somebody else's code
+    except Exception as error:  # a plugin's code
         structlog.get_logger("report").warning(
             "no such column in jobs.csv", column=name, message=f"{type(error).__name__}: {error}"
         )

@@ -15,14 +15,14 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 #: More nodes than these are handled in one array operation, whose own cost is that of about so many.
 MANY = 4
-#: Memory of a node whose batch system does not manage memory: more than anybody asks for.
+#: Memory of a node whose batch system does not manage memory: more than any job asks for.
 UNMANAGED = np.int64(1) << 62
 
 
 def memory_on_node(request: Request, processors: int) -> int:
     """Bytes that a job takes on a node where it has ``processors``.
 
-    A node given whole is shared with nobody, so what its additional processors would ask for does
+    A node given whole is shared with no other job, so what its additional processors would ask for does
     not count.
     """
     if request.exclusive:
@@ -173,12 +173,12 @@ def nodes_of(nodes: int) -> list[int]:
 
 
 class Located:
-    """A placement by the indices of its nodes, in its order; nodes that nobody knows are left out."""
+    """A placement by the indices of its nodes, in its order; unknown nodes are left out."""
 
     __slots__ = ("_bits", "arrays", "clear", "counts", "nodes", "placement", "processors")
 
     def __init__(self, placement: Placement, index: Mapping[str, int]) -> None:
-        #: Kept here, so that nobody else has its identity.
+        #: Kept here, so that no other object has its identity.
         self.placement = placement
         self._bits = -1
         self.counts = counts = [count for _, count in placement]

@@ -41,16 +41,16 @@ class NodeFacts:
         #: What the nodes have when they are idle.
         self.whole = Free(np.zeros(0, np.int64), np.zeros(0, np.int64), {})
         self.available: Bools = np.zeros(0, np.bool_)
-        #: Processors that have a process in the background, whoever is in front of it.
+        #: Processors that have a process in the background, with or without a job in front of it.
         self.behind: Ints = np.zeros(0, np.int64)
         #: How many suspended jobs each node has whose processors others may have.
         self.lenders: Ints = np.zeros(0, np.int64)
-        #: Nodes that somebody has for himself alone (:func:`bits`).
+        #: Nodes that a job has for itself alone (:func:`bits`).
         self._whole_nodes = 0
         #: Power states of nodes that are not on: "asleep", "falling asleep", "waking".
         self.power: dict[str, str] = {}
-        #: When a node that is not on is expected to be (absolute seconds); for one that nobody wakes,
-        #: seconds from whenever somebody does. Nodes that are on are not looked at.
+        #: When a node that is not on is expected to be (absolute seconds); for a node that is not being
+        #: woken, seconds from the order to wake it. Nodes that are on are not looked at.
         self._wakes: dict[int, tuple[bool, float]] = {}
         #: Earliest start of a reservation on the node that is not over; infinity if there is none.
         self.reserved_from: NDArray[np.float64] = np.zeros(0)
@@ -76,7 +76,7 @@ class NodeFacts:
         self.told = 0
         #: How often something was taken or given back.
         self.moves = 0
-        #: By their identity: placements of which somebody asked where they are.
+        #: By their identity: placements that were looked up.
         self._located: dict[int, Located] = {}
         #: How many nodes those had that came since it was empty.
         self._noted = 0

@@ -45,7 +45,7 @@ class NodeGuard(NodeMoves):
 
     def _is_plainly_there(self, request: Request, placement: Placement, pool: str, free: Ints) -> bool:
         """Whether many nodes have their processors ``free`` for a request that asks for nothing else (all of
-        them, where it asks for whole nodes), looked at at once; if not, somebody has to look at each of them
+        them, where it asks for whole nodes), looked at at once; if not, the caller has to look at each node
         and say why."""
         if len(placement) <= MANY or self.power or self._same_pools is None or pool not in self._same_pools:
             return False

@@ -61,8 +61,8 @@ class NodeMoves(NodeTimes):
         return shares
 
     def _shares_beside_overfull(self, place: Located, sign: int) -> dict[str, tuple[int, int]]:
-        """As :meth:`take`, after the move: a processor that two have was free for nobody else, and is not
-        free when one of them leaves."""
+        """As :meth:`take`, after the move: a processor that two jobs have was free for no other job, and is
+        not free when one of the two leaves."""
         moved: dict[int, int] = {}
         for node, count in zip(place.nodes, place.counts, strict=True):
             moved[node] = moved.get(node, 0) + count
@@ -81,8 +81,8 @@ class NodeMoves(NodeTimes):
         return shares
 
     def take_behind(self, request: Request, placement: Placement) -> None:
-        """A job is on its nodes in the background: it takes no processor from anybody in front, but memory
-        and generic resources as everybody does."""
+        """A job is on its nodes in the background: it takes no processor from a job in front, but memory
+        and generic resources as every job does."""
         self._move_behind(request, placement, 1)
 
     def give_back_behind(self, request: Request, placement: Placement) -> None:

@@ -78,9 +78,9 @@ class NodeTimes(NodeFacts):
         return mask
 
     def on_by(self, time: float, now: float) -> Bools | None:
-        """Nodes that can be on at ``time`` if whoever sleeps is woken ``now``; None for "all of them".
+        """Nodes that can be on at ``time`` if all sleeping nodes are woken ``now``; None for "all of them".
 
-        One that should be on already, and is not, may be any moment, but not now.
+        A node that should be on already, and is not, may be on at any moment, but not now.
         """
         if not self._wakes:
             return None

@@ -40,7 +40,7 @@ class NodeTable(NodeGuard):
         confined: Iterable[str] | None = None,
         available_only: bool = True,
     ) -> bool:
-        """Whether a request finds its nodes in an idle pool, or among those that it is ``confined`` to."""
+        """Whether a request finds its nodes in an idle pool, or among the nodes it is ``confined`` to."""
         eligible = self.eligible(request, pool, available_only)
         if confined is not None:
             eligible = eligible & self.mask_of(confined)

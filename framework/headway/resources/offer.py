@@ -42,8 +42,8 @@ class Offer:
         time: float = _INF,
         nodes: int = -1,
     ) -> None:
-        """``nodes`` (:func:`bits`): those that can be had as a whole, for a request that takes no others;
-        then there need be no ``slots``."""
+        """``nodes`` (:func:`bits`): the nodes that can be had as a whole, for a request that takes only whole
+        nodes; then there need be no ``slots``."""
         self._names = table.names
         self._total = table.total
         self.request = request
@@ -51,7 +51,7 @@ class Offer:
         self._feasible: NDArray[np.intp] | None = None
         #: What each node has left before this job, all jobs of the cycle so far counted.
         self.free = free
-        #: When the job would start, absolute seconds: now, or later for one that is to be booked; infinity:
+        #: When the job would start, absolute seconds: now, or later for a job that is to be booked; infinity:
         #: at some time or other.
         self.time = time
 

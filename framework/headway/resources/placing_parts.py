@@ -84,7 +84,7 @@ def can_host(
     confined: Iterable[str] | None = None,
     available_only: bool = True,
 ) -> bool:
-    """Whether a request finds its nodes in an idle pool, or among those that it is ``confined`` to."""
+    """Whether a request finds its nodes in an idle pool, or among the nodes it is ``confined`` to."""
     if not request.parts:
         return table.can_host(request, pool, confined=confined, available_only=available_only)
     eligible = table.eligible(request, pool, available_only)

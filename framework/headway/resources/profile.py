@@ -29,7 +29,7 @@ class Profile:
         """``free`` now, and more at each release ``(time, processors)``, given in order of time.
 
         A release that is overdue (at or before ``now``) counts at the next moment after now: the
-        processors are still busy, and nobody knows for how long.
+        processors are still busy, and it is not known for how long.
         """
         profile = cls(now, free)
         times, levels = profile.times, profile.free

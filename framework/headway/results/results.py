@@ -103,7 +103,7 @@ class PartitionStep(msgspec.Struct, frozen=True, gc=False):
     partition: str
     nodes: tuple[str, ...]
     connection: str
-    #: "promised" (nobody else gets its hardware), "configuring", "ready", "loading" (its job has it, and
+    #: "promised" (no other job gets its hardware), "configuring", "ready", "loading" (its job has it, and
     #: executes nothing yet), "busy", "deallocating", "free" or "error".
     state: str
     #: The job that it was made for, or that is on it.
@@ -208,5 +208,5 @@ class RunResult:
     #: as it ran
     #: here; or why that cannot be done.
     again: Callable[[Sequence[JobResult]], RunResult] | str = "the run was not one of the emulated cluster"
-    #: What was computed of the run by those who need it more than once, each under a name of its own.
+    #: What callers computed of the run and need more than once, each figure under a name of its own.
     computed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Section:
     """A part of the report that a plugin adds.
 
-    ``html`` is put into the page as it is: whoever makes it has to escape what users wrote.
+    ``html`` is put into the page as it is: the plugin has to escape what users wrote.
     """
 
     title: str

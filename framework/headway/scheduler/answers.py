@@ -26,7 +26,7 @@ def queue_key(hook: HookCaller, state: State, job: Job) -> tuple[Any, ...]:
 
 
 def predicted_runtime(hook: HookCaller, state: State, job: Job) -> float | None:
-    """The first answer to ``predict_runtime`` that is a time; the job keeps whose it is."""
+    """The first answer to ``predict_runtime`` that is a time; the job keeps the plugin's name."""
     job.predicted_by = ""
     for name, answer in hook.each(job, state):
         if type(answer) is float and 0 <= answer < _INF:
@@ -55,7 +55,7 @@ def barrier_of(hook: HookCaller, state: State, job: Job) -> Barrier | None:
             answer = None
         else:
             hook.answered.add(name)
-        # One's end is the next one's beginning.
+        # One plugin's end is the next plugin's beginning.
         ended = perf_counter()
         spent[name] += ended - began
         began = ended
@@ -98,7 +98,7 @@ def kind_of_job(hook: HookCaller, kind_of: Callable[[Job], Hashable], job: Job) 
 
 
 def arrival_chance(answer: Any, state: State) -> float | None:
-    """An answer to ``arrival_chance``, if it is one."""
+    """An answer to ``arrival_chance``, if it is a chance."""
     if answer is None or (isinstance(answer, int | float) and 0.0 <= answer <= 1.0):
         return answer
     state.anomalies.append(f"arrival_chance: expected a chance from 0 to 1, found {answer!r}")

@@ -164,7 +164,7 @@ class Gate:
         """``problems``: tells what is left out. ``final``: nothing that has passed is undone later."""
         self._state = state
         self._problems = problems
-        #: Nothing that has passed is undone later, so nobody need note it.
+        #: Nothing that has passed is undone later, so it need not be noted.
         self.final = final
         #: This step's decisions, in the order in which they count.
         self._passed: list[_Passed] = []
@@ -203,7 +203,7 @@ class Gate:
 
     def adopt(self, decided: Sequence[Decision]) -> list[Decision]:
         """Plugins have revised this step's decisions into these: undo what is not among them any more, and
-        have count what was added. Returns those that the state allows, in their order."""
+        have count what was added. Returns the decisions that the state allows, in their order."""
         starts: dict[str, Start] = {}
         wanted: list[Decision] = []
         for decision in decided:
@@ -249,13 +249,13 @@ class Gate:
             passed.decision = start
 
     def undo_all(self) -> None:
-        """Nobody carries this step's decisions out."""
+        """This step's decisions are not carried out."""
         for passed in reversed(self._passed):
             passed.undo()
         self._passed = []
 
     def _undo(self, gone: Sequence[_Passed]) -> list[Decision]:
-        """Undo these, and nothing else. Returns the others that cannot be without them."""
+        """Undo these decisions, and nothing else. Returns other decisions that cannot be without them."""
         if not gone:
             return []
         going = set(gone)

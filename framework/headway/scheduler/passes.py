@@ -56,7 +56,7 @@ class Passes:
             for hook in (self._order_queue, self._prepare, place)
             for name, _ in hook.implementations
         )
-        #: Every domain with a queue is looked at at each event, not only those that it concerns.
+        #: Every domain with a queue is looked at at each event, not only the domains that it concerns.
         self.alert = self._anew or self._has_order
         state.ask_always = self.alert or any(name in any_event for name, _ in self._policies)
         #: Of each domain, by its name.
@@ -66,7 +66,7 @@ class Passes:
         state.domains_made = self._meet_domains
 
     def _meet_domains(self) -> None:
-        """Domains are new, or others than before: each is given its view."""
+        """Domains are new or have changed: each is given its view."""
         known = dict(self.domains)
         self.domains = []
         for domain in self._state.domains.values():
@@ -92,7 +92,7 @@ class Passes:
 
     def share_licences(self) -> None:
         """Domains whose jobs wait for the cluster's licences are asked about together, with bookings made
-        anew: what one of them books or gives back is the others' business."""
+        anew: what a domain books or gives back concerns the other domains."""
         licences = self._state.licences
         assert licences is not None
         if len(self.domains) < 2:
@@ -140,7 +140,7 @@ class Passes:
     def _pass_beside_bars(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
         """As :meth:`_pass`, where plugins may bar jobs."""
         if domain.news.fresh >= 0 and len(self.domains) > 1:
-            # Starts in other domains may have barred jobs that are booked, or that hold up others.
+            # Starts in other domains may have barred jobs that are booked, or that hold up other jobs.
             self._bar_booked(view)
         state = self._state
         begun: list[Job] = []
@@ -165,8 +165,8 @@ class Passes:
             begun, barred = [], []
 
     def _bar_booked(self, view: View) -> bool:
-        """Take jobs that a start has barred, but that are booked or hold up others, out of the queue; whether
-        there was one."""
+        """Take jobs that a start has barred, but that are booked or hold up other jobs, out of the queue;
+        whether there was such a job."""
         state = self._state
         assert state.bars is not None
         found = False
@@ -212,7 +212,7 @@ class Passes:
         self._ask(domain, view, decisions)
 
     def _ask(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
-        """Ask the policies until one answers, and take what it decided."""
+        """Ask the policies until a policy answers, and take what it decided."""
         state, seconds, answered = self._state, self._schedule.seconds, self._schedule.answered
         for name, policy in self._policies:
             began = perf_counter()
@@ -250,7 +250,7 @@ class Passes:
             self._state.undo(job)
         view.started, view.made, view.carried, view.stopped_at = [], [], [], None
         view.forget()
-        # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
+        # Without its bookings it must not be concluded from `fresh` that older jobs cannot start.
         view.domain.news.nothing_stands()
         view.fresh, view.arrivals = -1, None
 

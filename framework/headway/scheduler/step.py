@@ -76,12 +76,12 @@ class Scheduler:
         that happened since; None: whenever something happened.
 
         ``wait_for_down_nodes``: a job that fits only with nodes that are down keeps its place in the queue,
-        so that others wait for it as the policy says; else it is left out until they come back.
+        so that other jobs wait for it as the policy says; else it is left out until they come back.
 
         ``tiers``: of pools by name, instead of what the cluster says of them: where pools share nodes, jobs
         of a higher tier come first.
 
-        ``monitor``: nobody carries the decisions out, so each step takes its starts back at its
+        ``monitor``: the decisions are not carried out, so each step takes its starts back at its
         end, and a start that was wished for before is not repeated.
         """
         self.plugins = plugins
@@ -89,7 +89,7 @@ class Scheduler:
         state.epoch = epoch
         state.seed = seed
         state.wait_for_down_nodes = wait_for_down_nodes
-        #: What the log should say and is nobody's failure; drained by the engine.
+        #: What the log should say and is no failure; drained by the engine.
         self.notices = state.notices
         self.cycles = 0
         self.rng = np.random.default_rng(seed)
@@ -196,10 +196,10 @@ class Scheduler:
         return decisions
 
     def follow(self, now: float, events: Sequence[Event], by: Collection[str] | None = None) -> None:
-        """One instant that somebody else decided about: the events are folded in and shown to the plugins
+        """One instant that was decided elsewhere: the events are folded in and shown to the plugins
         that observe, and no plugin is asked for a decision.
 
-        ``by``: these plugins alone are shown them, and are asked to ``react``; what they answer is nobody's.
+        ``by``: these plugins alone are shown them, and are asked to ``react``; their answers are dropped.
         """
         events = self._fold(now, events)
         if by is None:
@@ -271,7 +271,7 @@ class Scheduler:
                 made = None
             else:
                 self._react.answered.add(name)
-            # One's end is the next one's beginning.
+            # One plugin's end is the next plugin's beginning.
             ended = perf_counter()
             seconds[name] += ended - began
             began = ended
@@ -390,7 +390,7 @@ class Scheduler:
         return reason is not None
 
     def _retract(self, decisions: list[Decision]) -> list[Decision]:
-        """Undo the decisions, which nobody will carry out; leave out starts that were said before."""
+        """Undo the decisions, which are not carried out; leave out starts that were said before."""
         # In batch mode some may wait to be looked at.
         domains = [domain for domain, _ in self._passes.domains]
         waiting = [domain for domain in domains if domain.news.due] if self._due is not None else []

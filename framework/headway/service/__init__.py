@@ -1,4 +1,4 @@
-"""The daemon's local socket: users' requests to a running scheduler, authorised by who they are.
+"""The daemon's local socket: users' requests to a running scheduler, authorised by the user's id.
 
 A Unix socket, a line of JSON each way (:mod:`headway.service.protocol`). One thread serves it
 (:class:`Server`), hands requests to the scheduler's thread through an :class:`Inbox`, and never

@@ -40,7 +40,7 @@ _ENDS = 500
 
 @dataclass(frozen=True)
 class Peer:
-    """Who asks, as the kernel says."""
+    """The asking user, as the kernel says."""
 
     user: str
     operator: bool = False
@@ -84,9 +84,9 @@ class Inbox:
         self._taken: dict[str, Future[Reply]] = {}
         self._problems: deque[tuple[float, str]] = deque(maxlen=_PROBLEMS)
         self._problem_count = 0
-        #: User -> requests that were refused because he asked too often.
+        #: User -> requests that were refused because the user asked too often.
         self._limited: Counter[str] = Counter()
-        # A later run's requests must not be taken for those that its plugins remember.
+        # A later run's requests must not be taken for the requests that its plugins remember.
         self._names = (f"{os.getpid()}-{report.started:.3f}-{number}" for number in itertools.count(1))
 
     # ------------------------------------------------------------------ the socket's thread
@@ -175,7 +175,7 @@ class Inbox:
             self._problems.append((self._clock(), f"{problem.plugin}: {problem.hook}: {problem.message}"))
 
     def close(self) -> None:
-        """Nobody serves requests any more: answer those that are left."""
+        """Requests are not served any more: answer the requests that are left."""
         with self._lock:
             left = [future for _, _, future in self._waiting]
             self._waiting.clear()

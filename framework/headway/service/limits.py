@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-#: Users that are remembered; those that have asked for nothing lately are forgotten first.
+#: Users that are remembered; users that have asked for nothing lately are forgotten first.
 _MOST_USERS = 1000
 
 
@@ -52,7 +52,7 @@ class Limits:
         left, at = self._left.pop(uid, (float(allowance.burst), now))
         left = min(allowance.burst, left + (now - at) * allowance.rate)
         granted = left >= 1.0
-        # The last in the dict is who asked last.
+        # The last in the dict is the user that asked last.
         self._left[uid] = (left - 1.0 if granted else left, now)
         if len(self._left) > _MOST_USERS:
             del self._left[next(iter(self._left))]

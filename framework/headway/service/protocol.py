@@ -38,7 +38,7 @@ class Reserve(_Request, frozen=True):
     nodes: _Count = 0
     processors: _Count = 0
     pool: _Name = ""
-    #: For whom; "": for who asks.
+    #: The user that may use the reservation; "": the asking user.
     user: _Name = ""
     account: _Name = ""
 
@@ -50,7 +50,7 @@ class Unreserve(_Request, frozen=True):
 
 
 class Status(_Request, frozen=True):
-    """How the daemon is. Everybody may ask."""
+    """How the daemon is. Every user may ask."""
 
 
 AnyRequest = Elastic | Reserve | Unreserve | Status
@@ -64,7 +64,7 @@ class PoolReport(msgspec.Struct, frozen=True):
     free: int
     queued: int
     running: int
-    #: Processors that the first of the queue asks for; 0: nobody waits.
+    #: Processors that the first job of the queue asks for; 0: no job waits.
     head: int = 0
     #: When running jobs are expected to end (absolute seconds), and how many processors they have: the
     #: earliest.
@@ -124,7 +124,7 @@ class Report(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to a request."""
 
-    #: "accepted", "in part", "waiting", "refused", or "failed" when nobody decided on it.
+    #: "accepted", "in part", "waiting", "refused", or "failed" when no plugin decided on it.
     outcome: str
     reason: str = ""
     status: Report | None = None

@@ -1,8 +1,8 @@
-"""The socket's thread: takes requests, says who asks, and brings replies back.
+"""The socket's thread: takes requests, names the asking user, and brings replies back.
 
 All sockets are non-blocking and every connection has a deadline, so that a slow or silent client
-costs nobody anything. A client is who the kernel says it is (SO_PEERCRED); the socket itself is open
-to everybody.
+holds up no other client. The kernel says which user a client is (SO_PEERCRED); the socket itself is open
+to all users.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from headway.service.protocol import Reply
 #: Connections at a time: in all, and of one user.
 MAX_CLIENTS = 64
 MAX_PER_USER = 16
-#: Between two words in the log about one user who asks too often, seconds.
+#: Between two words in the log about a user that asks too often, seconds.
 _SCOLD_PAUSE = 60.0
 #: Between two looks whether the socket is still there, seconds.
 LOOK_AFTER = 5.0
@@ -46,7 +46,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 def peer_uid(connection: socket.socket) -> int:
-    """The user id of who connected."""
+    """The user id of the client that connected."""
     packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return int(_CREDENTIALS.unpack(packed)[1])
 
@@ -120,7 +120,7 @@ class Server:
         self._timeout = timeout
         self._client_timeout = client_timeout
         self._limits = limits if limits is not None else Limits()
-        #: User id -> when it was logged last that he asks too often (monotonic clock).
+        #: User id -> when it was logged last that the user asks too often (monotonic clock).
         self._scolded: dict[int, float] = {}
         self._credentials = credentials
         self._log = log if log is not None else structlog.get_logger("headway.service")
@@ -154,8 +154,8 @@ class Server:
                 self.path.unlink()
 
     def hand_over(self) -> Bound:
-        """Answer what is left, and leave the socket to another server: who connects meanwhile is not
-        refused, but waits for that one."""
+        """Answer what is left, and leave the socket to another server: a client that connects meanwhile is
+        not refused, but waits for that server."""
         self._leaves_it = True
         self._end()
         return self._bound
@@ -226,7 +226,7 @@ class Server:
         return (now.st_dev, now.st_ino) == (self._bound.file.st_dev, self._bound.file.st_ino)
 
     def _look_after_socket(self) -> None:
-        """Make the socket anew if somebody took it away, such as a job that tidies up old files."""
+        """Make the socket anew if it was taken away, for example by a job that tidies up old files."""
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + self._look_after
@@ -371,7 +371,7 @@ class Server:
             return
         self._clients.remove(client)
         if client.future is not None:
-            # Whoever hangs up before a cycle took the request does not want it any more.
+            # A client that hangs up before a cycle took the request does not want it any more.
             client.future.cancel()
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(client.connection)
@@ -388,7 +388,7 @@ def _listen(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(str(path))
-        # Everybody may ask; what is done depends on who asks.
+        # Every user may ask; what is done depends on the asking user.
         path.chmod(0o666)
         listener.listen(64)
         listener.setblocking(False)

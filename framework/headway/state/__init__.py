@@ -20,16 +20,16 @@ Each file holds one idea, and calls only files that stand above it here:
 ``queues``, ``kinds``, ``waiting``, ``barriers``
     the queues; where a job goes that is on no nodes; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``
-    who is told of the processors that jobs take; these; and until when;
+    the watchers of the processors that jobs take; these processors; and until when jobs take them;
 ``tenants``, ``pool_share``, ``reservations``, ``moves``, ``foresight``, ``guard``
-    who is on which node; what one pool of a domain has; what is kept; the background and moves; changes that
-    were decided and not confirmed; what every start must pass;
+    which job is on which node; what one pool of a domain has; reservations; background and moves; changes
+    that were decided and not confirmed; what every start must pass;
 ``domains``
     pools that share nodes;
 ``lifecycle``, ``running``, ``frequency``, ``capacity``
     what each event does to jobs, pools and nodes;
 ``fold``, ``state``
-    which event is whose business, and the whole.
+    which function handles which event, and the whole.
 """
 
 from headway.state.factors import Factor

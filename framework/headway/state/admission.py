@@ -1,6 +1,7 @@
 """Whether plugins refuse a job: for good, as it is.
 
-A job of several pools is asked about in each of them. What one pool is refused the others may still start.
+Plugins are asked about a job of several pools in each pool. A job that is refused in a pool may still start
+in its other pools.
 """
 
 from __future__ import annotations

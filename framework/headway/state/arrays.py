@@ -1,4 +1,4 @@
-"""Arrays of which something is not over, and what became of jobs and arrays that others depend on."""
+"""Arrays of which something is not over, and what became of jobs and arrays that other jobs depend on."""
 
 from __future__ import annotations
 

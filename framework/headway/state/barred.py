@@ -11,7 +11,7 @@ _INF = float("inf")
 
 
 class Barred:
-    """Jobs by their size, so that room for small ones costs nothing to the large ones."""
+    """Jobs by their size, so that room for small jobs costs no question about large jobs."""
 
     __slots__ = ("_by_size",)
 
@@ -34,7 +34,7 @@ class Barred:
         """It is not kept out any more; whether it was."""
         size = job.processors
         if job.id not in self._by_size.get(size, ()):
-            # It may have had another size when it came.
+            # It may have had a different size when it came.
             sizes = [size for size, jobs in self._by_size.items() if job.id in jobs]
             if not sizes:
                 return False
@@ -46,7 +46,7 @@ class Barred:
         return True
 
     def take(self, most: float) -> list[Job]:
-        """Those of at most so many processors, who are here no longer."""
+        """Takes out and returns the jobs of at most so many processors."""
         if most == _INF:
             taken = list(self)
             self._by_size.clear()

@@ -1,11 +1,11 @@
 """What bars a job that could start: limits of its user, its account, or whatever a plugin counts.
 
-A barred job is in no queue (hook ``bar_job``): it holds up nobody, and nothing is booked for it. It is asked
-about again when it changes, and when whoever barred it says that there may be room (:func:`lifted`).
+A barred job is in no queue (hook ``bar_job``): it holds up no job, and nothing is booked for it. It is asked
+about again when it changes, and when the plugin that barred it says that there may be room (:func:`lifted`).
 
 Within a policy's pass jobs become barred by the starts of that very pass. A job that is barred then
-(:func:`is_barred`) shows which others are. The scheduler takes the pass back, and has it
-repeated without them. If the policy then begins others than before, they are asked about again
+(:func:`is_barred`) shows which other jobs are. The scheduler takes the pass back, and has it
+repeated without them. If the policy then begins other jobs than before, they are asked about again
 (:func:`ask_again`).
 """
 
@@ -37,7 +37,7 @@ def is_barred(state: Facts, job: Job) -> bool:
     barrier = state.bars(job)
     if barrier is None:
         return False
-    # Who was started before it stays so, or will be so again, so these wait as surely as it does.
+    # A job that was started before it stays started, or will be again: these wait as surely as it does.
     waiting = [
         other for other in job.domain.queue
         if other.status is _PENDING and other is not job and other.id not in known
@@ -81,7 +81,7 @@ def bar(state: Facts, job: Job, barrier: Barrier) -> None:
 
 
 def _bar_there(state: Facts, job: Job, barrier: Barrier) -> None:
-    """The job, one of several pools, may not start in the one that it faces: it leaves that pool's queue,
+    """The job, which has several pools, may not start in the pool that it faces: it leaves that pool's queue,
     unless another pool of the same domain could start it."""
     choice, domain = facing(job), job.domain
     if job.status is not _PENDING or job.id not in domain.shared or choice.barrier is not None:
@@ -136,7 +136,7 @@ def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]]) -> None:
             continue
         if job.status is not _PENDING:
             continue
-        # As `wait_behind`; most of them wait for one and the same.
+        # As `wait_behind`; most of these jobs wait behind the same key.
         job.status, job.barrier = _WAITING, barrier
         if barrier.key is not None:
             if barrier.key is not key:
@@ -156,8 +156,9 @@ def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]]) -> None:
 def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None, most: float = _INF) -> None:
     """There may be room where ``key`` (:attr:`Barrier.key`) barred jobs: ask about each of these again.
 
-    ``most``: for jobs of so many processors at most. ``may``: those for which it is false have none. The
-    others go on waiting as they were. To be called before the policies are asked (hook ``react``)."""
+    ``most``: for jobs of so many processors at most. ``may``: there is no room for a job for which it is
+    false. Other jobs go on waiting as they were. To be called before the policies are asked (hook ``react``).
+    """
     barred = state.barred.get(key)
     if barred is None:
         return

@@ -1,4 +1,4 @@
-"""Which reservation a job belongs into: the one that it names, or that headway keeps for it alone."""
+"""Which reservation a job belongs into: the job names it, or headway keeps it for the job alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def confining(state: Facts, job: Job) -> Reservation | None:
 
 
 def inside(state: Facts, job: Job) -> str:
-    """The reservation that takes nothing from the job: the one that it names, or that is kept for it."""
+    """The reservation that takes nothing from the job: the job names it, or it is kept for the job."""
     named = job.description.reservation
     if named or not state.reservations:
         return named

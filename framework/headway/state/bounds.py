@@ -40,7 +40,7 @@ def beyond_bounds(state: Facts, pool: PoolState, job: JobDescription) -> str:
 
 
 def _nodes_of(request: Request) -> int:
-    """How many nodes it names; with several parts, all of theirs, each at least one."""
+    """How many nodes it names; with several parts, the sum over the parts, each part at least one."""
     if request.parts:
         return sum(max(part.nodes, 1) for part in request.parts)
     return request.nodes

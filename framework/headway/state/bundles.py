@@ -11,16 +11,16 @@ from headway.state.records import ON_NODES
 
 
 def whole(state: Facts, job: JobDescription) -> str:
-    """The job of which another is a subjob; "" if it is none.
+    """The job of which ``job`` is a subjob; "" if it is no subjob.
 
-    Anybody can say so of his job; it is one only of a job of the same user.
+    Any user can say so of a job; the job is a subjob only if its parent is the same user's.
     """
     known = state.jobs.get(parent_of(job))
     return known.id if known is not None and known.description.user == job.user else ""
 
 
 def guard_subjob(state: Facts, decision: SubmitSubjob) -> None:
-    """Raise :class:`StateError` if the subjob is not one of a known job, or no smaller than that."""
+    """Raise :class:`StateError` if the subjob's job is not known, or is no larger than the subjob."""
     job, parent = decision.job, state.jobs.get(decision.parent_id)
     if parent is None:
         raise StateError(f"job {decision.parent_id} is not known")

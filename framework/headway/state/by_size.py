@@ -1,4 +1,4 @@
-"""The jobs of a queue by size, so that the next one that fits is found without looking at all of them.
+"""The jobs of a queue by size, so that the next job that fits is found without looking at all jobs.
 
 Where many jobs wait and few processors are free, a policy that goes on behind a job that does not fit
 would look at the whole queue each time something ends. Here it looks at one job of each size that
@@ -38,7 +38,7 @@ J = TypeVar("J", bound=Sized)
 
 
 class JobsBySize(Generic[J]):
-    """Jobs by their number of processors, those of one size in service order."""
+    """Jobs by their number of processors; jobs of equal size are in service order."""
 
     __slots__ = ("_members", "_shortest", "_sizes", "instant", "longest")
 
@@ -55,7 +55,7 @@ class JobsBySize(Generic[J]):
             self._members.setdefault(job.processors, []).append(job)
         #: The sizes that there are, smallest first.
         self._sizes = sorted(self._members)
-        #: Jobs of a size by expected runtime: ``(expected runtime, order, job)``; there once somebody asked.
+        #: Jobs of a size by expected runtime: ``(expected runtime, order, job)``; made when needed.
         self._shortest: dict[int, list[tuple[float, tuple[Any, ...], J]]] = {}
 
     def add(self, job: J) -> None:

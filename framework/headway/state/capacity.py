@@ -34,7 +34,7 @@ def tell_unknown_tiers(state: Facts) -> None:
 
 
 def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
-    """A pool appeared, is of another size, or was opened or closed."""
+    """A pool appeared, changed its size, or was opened or closed."""
     description = event.pool
     pool = state.pools.get(description.name)
     if pool is None:
@@ -81,7 +81,7 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
 
 
 def _offer(state: Facts, pool: PoolState) -> None:
-    """A pool that appears is one more choice of the jobs that were sent to it and to others."""
+    """A pool that appears is one more choice of the jobs that were sent to it and to other pools."""
     for job in state.jobs.values():
         if job.description.further_pools and pool.name in job.description.pools:
             waits = job.status not in ON_NODES
@@ -105,7 +105,7 @@ def node_up(state: Facts, event: ev.NodeUp) -> None:
         for job in described(state, node.name, lambda: state.nodes.put(node)):
             lend(state, job)
     elif old is not None and old.pools != node.pools:
-        # Who is on it gives its processors back to the pools that it is in from now on.
+        # A job on the node gives its processors back to the pools that the node is in from now on.
         for job in describe_under(state, node.name, list(state.jobs.values()), lambda: state.nodes.put(node)):
             lend(state, job)
     else:
@@ -113,7 +113,7 @@ def node_up(state: Facts, event: ev.NodeUp) -> None:
     recount(state, (*node.pools, *(old.pools if old is not None else ())))
     if old is None or old.pools != node.pools:
         state.regrouped = True
-    # The table may have grown, so nobody may keep arrays of the old size.
+    # The table may have grown, so no domain may keep arrays of the old size.
     for domain in state.domains.values():
         if not domain.flat:
             domain.touch()
@@ -157,14 +157,14 @@ def recount(state: Facts, pools: Iterable[str]) -> None:
 
 
 def described_anew(state: Facts, pool: PoolState) -> None:
-    """A pool has other capacity than before: :func:`conclude` looks at its jobs again."""
+    """A pool's capacity has changed: :func:`conclude` looks at its jobs again."""
     pool.obstacles.clear()
     state.described.add(pool.name)
 
 
 def conclude(state: Facts) -> None:
-    """All events of a step are in: look again at the jobs of pools that are described anew and at those
-    that depend on others, and tell which jobs cannot run. Costs nothing unless something of that happened."""
+    """All events of a step are in: look again at the jobs of pools that are described anew and at jobs that
+    depend on other jobs, and tell which jobs cannot run. Costs nothing unless something of that happened."""
     if state.regrouped:
         regroup(state)
     if state.described:

@@ -1,10 +1,11 @@
 """Jobs that were sent to several pools: they wait in all of them, and run in the first that has room.
 
 Such a job is one record. It stands once in the queue of each domain that has a pool which could start it, and
-*faces* one pool at a time: ``job.pool`` is the pool that is being asked about while a domain's pass or a
-question about that pool goes on, the first that could start it at other times, and the pool that it runs in
-once it has started. So whatever reads ``job.pool`` is right without knowing of the others. What keeps the job
-out of one pool alone (an obstacle, a barrier) stands in that pool's :class:`.records.Choice`.
+*faces* one pool at a time. While a domain's pass or a question about a pool goes on, ``job.pool`` is the pool
+that is being asked about; at other times it is the first pool that could start the job; once the job has
+started, it is the pool that the job runs in. So whatever reads ``job.pool`` is right without knowing of the
+job's other pools. What keeps the job out of one pool alone (an obstacle, a barrier) stands in that pool's
+:class:`.records.Choice`.
 
 A pool of a higher tier comes first, as Slurm has it for ``sbatch -p a,b``; then the order of the user's list
 counts.
@@ -32,8 +33,8 @@ T = TypeVar("T")
 
 
 def choices_of(state: Facts, description: JobDescription) -> tuple[Choice, ...]:
-    """The job's pools that there are, by tier, then in its user's order; () if the first that it names is the
-    only one."""
+    """The job's pools that exist, by tier, then in its user's order; () if only the first pool that it names
+    exists."""
     if not description.further_pools:
         return ()
     names = dict.fromkeys(description.pools)
@@ -86,7 +87,7 @@ def in_any_way(job: Job, domain: Domain, attempt: Callable[[], T | None]) -> T |
 
 @contextmanager
 def facing_pool(job: Job, pool: PoolState) -> Iterator[None]:
-    """A question about one pool of the job's, which waits: it faces that pool meanwhile."""
+    """A question about one pool of a waiting job: the job faces that pool meanwhile."""
     faced, job.pool = job.pool, pool
     try:
         yield
@@ -103,12 +104,12 @@ def queued_for(pool: PoolState) -> list[Job]:
 
 
 def may_run_in(job: Job, pool: PoolState) -> bool:
-    """Whether the pool is one of the job's."""
+    """Whether the pool is among the job's pools."""
     return job.pool is pool or any(choice.pool is pool for choice in job.choices)
 
 
 def facing(job: Job) -> Choice:
-    """The choice that the job, one of several pools, faces."""
+    """The choice that the job, which has several pools, faces."""
     return next(choice for choice in job.choices if choice.pool is job.pool)
 
 
@@ -136,7 +137,7 @@ def facing_each(job: Job) -> Iterator[Choice]:
 
 
 def face_start(state: Facts, job: Job, placement: Placement, named: str) -> None:
-    """The job, one of several pools, starts: it faces the pool that is named, or that has the nodes."""
+    """The job, which has several pools, starts: it faces the pool that is named, or that has the nodes."""
     if named:
         pool = state.pools.get(named)
         if pool is not None and may_run_in(job, pool):
@@ -149,7 +150,7 @@ def face_start(state: Facts, job: Job, placement: Placement, named: str) -> None
 
 
 def guard_choice(job: Job) -> None:
-    """Raise :class:`StateError` if the job, one of several pools, may not start in the one that it faces."""
+    """Raise :class:`StateError` if the job, which has several pools, may not start in the pool it faces."""
     why = why_not_in(facing(job))
     if why or job.id not in job.domain.shared:
         why = why or "it is not in that queue"
@@ -172,7 +173,7 @@ def _has(state: Facts, pool: PoolState, nodes: Iterable[str]) -> bool:
 
 
 def common_obstacle(choices: Iterable[Choice]) -> Obstacle | None:
-    """What keeps the job out of all its pools together; None if one of them could hold it."""
+    """What keeps the job out of all its pools together; None if any of its pools could hold it."""
     found = [(choice.pool, choice.obstacle) for choice in choices]
     reasons = [f"in pool {pool.name!r}: {each.why}" for pool, each in found if each is not None]
     if len(reasons) < len(found):

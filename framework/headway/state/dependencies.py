@@ -79,7 +79,7 @@ def due_by_clock(state: Facts, job: Job) -> float:
 
 
 def _is_namesake(job: Job, other: Job, among: str) -> bool:
-    """Whether a singleton waits for ``other``: not of its own array, and its id begins with ``among``."""
+    """Whether a singleton waits for ``other``: it is not in the same array; its id begins with ``among``."""
     return (
         other is not job
         and other.name == job.name
@@ -96,8 +96,8 @@ def _is_there(state: Facts, name: str) -> bool:
 
 
 def _start(state: Facts, name: str) -> float | None:
-    """When a job, or the last element of an array, started (absolute seconds); None: it has not. A job that
-    nobody knows started at any time."""
+    """When a job, or the last element of an array, started (absolute seconds); None: it has not. An unknown
+    job started at any time."""
     array = state.arrays.get(name)
     ids = array.left if array is not None else (name,)
     starts = [] if array is None or array.past is None else [array.past.start]

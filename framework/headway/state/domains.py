@@ -1,9 +1,9 @@
 """Domains: pools that are connected by nodes are one machine, with one queue and one set of bookings.
 
-Which pools share nodes follows from the descriptions of the nodes. It is worked out where these tell of other
-pools than before (:attr:`.facts.Facts.regrouped`), at the end of the fold of that step. A domain that stays
-keeps all that is known of it. Of those that were joined or taken apart the jobs find their queues and their
-entries in the running lists anew, and what was booked there is booked anew.
+Which pools share nodes follows from the descriptions of the nodes. When a description changes a node's pools
+(:attr:`.facts.Facts.regrouped`), the domains are worked out anew at the end of the fold of that step. A
+domain that stays keeps all that is known of it. When domains are joined or taken apart, their jobs find their
+queues and their entries in the running lists anew, and what was booked there is booked anew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headway.state.waiting import queue_or_wait
 
 
 def regroup(state: Facts) -> None:
-    """Join the pools that share nodes, and take those apart that do so no longer."""
+    """Join the pools that share nodes, and take pools apart that share nodes no longer."""
     state.regrouped = False
     wanted = connected(state)
     before = state.domains

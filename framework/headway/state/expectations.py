@@ -84,7 +84,7 @@ def next_wakeup(state: Facts) -> float | None:
 
 
 def next_outlived(state: Facts) -> float | None:
-    """When the next running job outlives what it was predicted, in domains where that may let another start.
+    """When the next running job outlives its prediction, in domains where that may let a job start.
 
     It follows from the ends that are expected now, so a prediction that came true or was corrected costs no
     look.
@@ -93,7 +93,7 @@ def next_outlived(state: Facts) -> float | None:
     for domain in state.domains.values():
         predicted = domain.predicted
         while predicted and predicted[0][0] <= now:
-            # Who has outlived his prediction is here again once he is given more time.
+            # A job that has outlived its prediction is here again once it is given more time.
             heappop(predicted)
         if not predicted or not (domain.queue or domain.background) or not _may_start(state, domain):
             continue
@@ -110,7 +110,7 @@ def next_outlived(state: Facts) -> float | None:
 
 
 def note_outlived(state: Facts) -> None:
-    """Have domains looked at where a job has just outlived what it was predicted and that may let others
+    """Have domains looked at where a job has just outlived its prediction and that may let another job
     start."""
     now = state.now
     for domain in state.domains.values():
@@ -127,7 +127,7 @@ def note_outlived(state: Facts) -> None:
 
 
 def _may_start(state: Facts, domain: Domain) -> bool:
-    """Whether somebody waits there who is no larger than what is free: else no expected end matters yet."""
+    """Whether a job waits there that is no larger than what is free: else no expected end matters yet."""
     if state.ask_always or domain.background:
         return bool(domain.queue or domain.background)
     free = domain.free
@@ -144,7 +144,7 @@ def _may_start(state: Facts, domain: Domain) -> bool:
             return True
         if least is None or processors < least:
             least = processors
-    # Nobody needs less, until somebody comes.
+    # No job needs less, until a job comes.
     domain.least = domain.total + 1 if least is None else least
     return False
 
@@ -164,9 +164,9 @@ def overdue(state: Facts, domain: Domain) -> None:
     """Jobs that outlive a prediction are predicted again; without a later end they fall back to their
     estimate, and then their end is "any moment".
 
-    What a cluster tells how far it is has no such moment: its news says when it is expected. Who was told to
-    go stays expected at any moment. A job that stands still cannot have ended: it ends at the earliest when
-    what is left of it is done, if it goes on now.
+    A job whose progress the cluster tells has no such moment: the news says when its end is expected. A job
+    that was told to go stays expected at any moment. A job that stands still cannot have ended: it ends at
+    the earliest when what is left of it is done, if it goes on now.
 
     The domain is to be looked at from scratch then. To be called where a job's expected end has come.
     """

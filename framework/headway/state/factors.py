@@ -1,4 +1,4 @@
-"""Properties of jobs that plugins register and others weigh (hook ``register_factors``)."""
+"""Properties of jobs that plugins register and other plugins weigh (hook ``register_factors``)."""
 
 from __future__ import annotations
 

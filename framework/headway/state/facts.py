@@ -37,7 +37,7 @@ class Facts:
         """``tiers``: of pools by name, instead of what the cluster says of them."""
         self.cluster = cluster
         self.tiers: Mapping[str, int] = tiers or {}
-        #: What nodes draw and how fast they are; None: nobody said.
+        #: What nodes draw and how fast they are; None: not stated.
         self.energy = EnergyModel(cluster) if cluster.energy is not None else None
         self.now: float = float("-inf")
         #: Seconds from the epoch to time 0 of this clock: what makes ``now`` an hour of the day.
@@ -56,12 +56,12 @@ class Facts:
         self.licences: Licences | None = None
         #: Things in events that made no sense, for the log; drained by the scheduler.
         self.anomalies: list[str] = []
-        #: Called for each job that arrives, before it is queued; not for those that end in the same step.
+        #: Called for each job that arrives, before it is queued; not for a job that ends in the same step.
         self.admit: Callable[[Job], None] | None = None
         self.passing: set[str] = set()
         #: Why a job that could start may not, where a plugin bars jobs (:mod:`headway.state.barriers`).
         self.bars: Callable[[Job], Barrier | None] | None = None
-        #: The same of each of several jobs, where it follows from nothing that the others wait.
+        #: The same for each of several jobs; no answer depends on whether the other jobs wait.
         self.bars_many: Callable[[Sequence[Job]], Sequence[Barrier | None]] | None = None
         #: What that follows from beside a job's size, where the plugin says (:mod:`headway.state.kinds`).
         self.bar_kind: Callable[[Job], Hashable] | None = None
@@ -69,21 +69,21 @@ class Facts:
         self.barred: dict[Hashable, Barred] = {}
         #: Jobs that were barred in the policy's pass that goes on.
         self.newly_barred: dict[str, tuple[Job, Barrier]] = {}
-        #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).
+        #: The watchers of what jobs take and give back (:mod:`headway.state.watchers`).
         self.watchers: list[Watcher] = []
         #: Called where domains have appeared.
         self.domains_made: Callable[[], None] | None = None
-        #: Nodes came into other pools in this step: which of them share nodes is worked out anew.
+        #: Nodes changed their pools in this step: which pools share nodes is worked out anew.
         self.regrouped = False
         #: Gives a job's place in the queue, where a plugin defines one.
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
-        #: One plugin alone defines it.
+        #: A single plugin defines it.
         self.one_key = False
         #: Counts how often the keys of all jobs in no queue became outdated.
         self.edition = 0
         #: Properties of jobs that plugins registered, by name (hook ``register_factors``).
         self.factors: dict[str, Factor] = {}
-        #: The chance of an arrival in a pool within so many seconds, where somebody answers (hook
+        #: The chance of an arrival in a pool within so many seconds, where a plugin answers (hook
         #: ``arrival_chance``).
         self.arrival_chance: Callable[[str, float], float | None] = nobody_answers
         #: Expected runtime of a job in seconds, where a predictor answers.
@@ -98,13 +98,13 @@ class Facts:
         self.described: set[str] = set()
         #: Jobs whose pool cannot hold them, since it was told last.
         self.new_obstacles: list[Job] = []
-        #: News for the log that nobody is to blame for; drained by the scheduler.
+        #: News for the log that are no problems; drained by the scheduler.
         self.notices: list[str] = []
         #: Counts arrivals and wake-ups: what breaks their ties.
         self.seq = 0
-        #: Jobs that wait for others: id of that job or array -> jobs to look at when it ends or starts.
+        #: Jobs that wait for other jobs: id of a job or array -> jobs to look at when it ends or starts.
         self.dependants: dict[str, list[Job]] = {}
-        #: Jobs that depend on others and came or changed in this step: those others may come after them.
+        #: Jobs that depend on other jobs and came or changed in this step: these other jobs may come later.
         self.depending: list[Job] = []
         #: Arrays of which something is not over, by id (:mod:`headway.state.arrays`).
         self.arrays: dict[str, Array] = {}
@@ -120,9 +120,10 @@ class Facts:
         self.before_move: dict[str, tuple[Placement, str, Pace | None]] = {}
         #: Suspended jobs that lent their processors and are to run again.
         self.returning: set[str] = set()
-        #: Nodes that nobody has described yet -> ids of jobs that were told to be on them.
+        #: Nodes that are not described yet -> ids of jobs that were told to be on them.
         self.on_unknown: dict[str, set[str]] = {}
-        #: Who is on which node; None until somebody asks (:func:`headway.state.background.watch_tenants`).
+        #: Which jobs are on which node; None until it is needed
+        #: (:func:`headway.state.background.watch_tenants`).
         self.tenants: Tenants | None = None
         #: Jobs that may run in several pools, by id.
         self.in_several: set[str] = set()
@@ -132,8 +133,8 @@ class Facts:
         self.remembered: dict[str, tuple[float, float | None]] = {}
 
     def pool_of(self, description: JobDescription) -> PoolState | None:
-        """The pool that a job was sent to, the first that there is of several; the only one if it names
-        none."""
+        """The pool that a job was sent to; of several the first that exists; the cluster's only pool if the
+        job names none."""
         if description.further_pools:
             return next((self.pools[name] for name in description.pools if name in self.pools), None)
         if description.pool:

@@ -1,4 +1,4 @@
-"""The fold: which event is whose business."""
+"""The fold: which function handles which event."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Changes that were decided and that the cluster has not confirmed yet: limits, sizes, reservations, moves,
 and jobs that were told to go.
 
-They count at once. If the cluster does not make one of them, what it said last is true again
-(:func:`take_back`). If a decision does not leave the scheduler at all, because a plugin vetoes it, what was
+They count at once. If the cluster does not carry out a change, what it said last is true again
+(:func:`take_back`). If a plugin vetoes a decision, the decision does not leave the scheduler, and what was
 decided before it stands: each function that carries a change into the state returns what undoes that change
 alone (:data:`headway.state.moves.Undo`). Of several changes of the same thing the last is undone first
 (:mod:`headway.scheduler.gate`).
@@ -51,7 +51,7 @@ def resume(state: Facts, decision: Resume) -> Undo:
 
 
 def reserve(state: Facts, decision: Reserve) -> Undo:
-    """The reservation exists, or is another one."""
+    """The reservation exists, or has changed."""
     name = decision.reservation.id
     before, first = state.reservations.get(name), name not in state.foreseen
     state.foreseen.setdefault(name, before)
@@ -95,7 +95,7 @@ def go(state: Facts, decision: Kill | Requeue | Signal | Suspend) -> Undo:
 
 
 def limit(state: Facts, decision: SetTimeLimit) -> Undo:
-    """The job has another walltime."""
+    """The job has a new walltime."""
     job = state.jobs.get(decision.job_id)
     if job is None:
         return nothing
@@ -111,7 +111,7 @@ def limit(state: Facts, decision: SetTimeLimit) -> Undo:
 
 
 def resize(state: Facts, decision: Resize) -> Undo:
-    """The job has another size. What a running job gives back is free when the cluster says so."""
+    """The job has a new size. What a running job gives back is free when the cluster says so."""
     job = state.jobs.get(decision.job_id)
     if job is None:
         return nothing

@@ -14,7 +14,7 @@ _INF = float("inf")
 
 
 def frequency_changed(state: Facts, event: ev.JobFrequencyChanged) -> None:
-    """Its processors have another clock."""
+    """The job's processors have a new clock."""
     job = state.known(event.job_id, "set to another frequency")
     if job is not None:
         job.frequency = event.frequency

@@ -127,7 +127,7 @@ def undo(state: Facts, job: Job) -> None:
 
 
 def _wait_in_each_again(state: Facts, job: Job) -> None:
-    """A job of several pools does not start in the one that it faces: it waits in all of them as before."""
+    """A job of several pools does not start in the pool it faces: it waits in all its pools as before."""
     job.status = _PENDING
     faced = job.pool
     for choice in job.choices:

@@ -1,7 +1,7 @@
-"""Jobs that are asked about together: of those of one kind and size one is, and its answer is all others'.
+"""Jobs that are asked about together: a plugin's answer about a job holds for all jobs of its kind and size.
 
 A limit keeps many jobs out that are alike to it. They come into their queue together when there is room for
-one, and all but that one leave it again when it starts. So a plugin may say what its answers follow from
+one job, and all but that job leave it again when it starts. So a plugin may say what its answers follow from
 beside a job's size (trait ``same_answer``).
 """
 
@@ -19,7 +19,7 @@ _kind_and_size = attrgetter("bar_kind", "processors")
 def give_kind(state: Facts, job: Job) -> None:
     """Ask what bars the job by; it came, or changed."""
     if state.bar_kind is not None:
-        # The answer about a job of several pools is another in each of them.
+        # The answer about a job of several pools differs from pool to pool.
         kind = state.bar_kind(job) if not job.choices else None
         # A job of no kind is a kind of its own.
         job.bar_kind = kind if kind is not None else object()
@@ -28,7 +28,7 @@ def give_kind(state: Facts, job: Job) -> None:
 def outdate_kinds(state: Facts) -> None:
     """What the plugin's kinds follow from has changed: they are asked for anew."""
     for job in state.jobs.values():
-        # Those on nodes may come back to their queues.
+        # Jobs on nodes may come back to their queues.
         give_kind(state, job)
 
 

@@ -1,9 +1,9 @@
-"""Suspended jobs that lend their processors: others may have them until the job runs again.
+"""Suspended jobs that lend their processors: other jobs may have them until the job runs again.
 
-That is so only where somebody asks for it who will resume the job himself (:func:`lend`). A job that anybody
-else suspended keeps its processors, because he may let it run again at any moment, and a batch system that is
-told to resume a job does not look whether there is room. So nothing but :func:`take_again` lets a job back
-that lends, and that passes the same guard as a start. It keeps its memory, generic resources and licences all
+A job lends only when a plugin asks for it that will resume the job itself (:func:`lend`). Any other suspended
+job keeps its processors: a user or administrator may let it run again at any moment, and a batch system that
+is told to resume a job does not look whether there is room. So only :func:`take_again` lets a lending job
+back, and it passes the same guard as a start. The job keeps its memory, generic resources and licences all
 the time.
 """
 
@@ -22,8 +22,8 @@ _INF = float("inf")
 
 
 def lend(state: Facts, job: Job) -> bool:
-    """Others may have a suspended job's processors from now on; False, and nothing is changed, if it has none
-    to lend. Nobody is told that it gave anything back: it goes on counting against limits."""
+    """Other jobs may have a suspended job's processors from now on; False, and nothing is changed, if it has
+    none to lend. No watcher is told that it gave anything back: it goes on counting against limits."""
     if job.status is not Status.SUSPENDED or not job.entries or not state.cluster.suspended_lend:
         return False
     leave_running(job.entries)
@@ -39,7 +39,7 @@ def lend(state: Facts, job: Job) -> bool:
 
 
 def move_on(state: Facts, job: Job, placement: Placement) -> None:
-    """A job is on other nodes, or has another size; one that lends its processors lends on."""
+    """A job is on other nodes, or has a new size; a job that lends its processors lends on."""
     lends = job.lends
     move(state, job, placement)
     if lends:
@@ -90,8 +90,8 @@ def _open_start(state: Facts, job: Job) -> str:
 def take_again(state: Facts, job_id: str) -> None:
     """It was decided that a suspended job runs again: what it lends is its own from now on.
 
-    Raises :class:`StateError`, and changes nothing, if it is not suspended, if others have its processors or
-    a reservation would be broken, or if a node of it cannot be used."""
+    Raises :class:`StateError`, and changes nothing, if it is not suspended, if other jobs have its
+    processors, if a reservation would be broken, or if a node of it cannot be used."""
     job = state.jobs.get(job_id)
     if job is None:
         raise StateError(f"job {job_id} is not known")
@@ -105,7 +105,7 @@ def take_again(state: Facts, job_id: str) -> None:
 
 
 def come_back(state: Facts, job: Job) -> None:
-    """What a job lends is its own again, whoever has it."""
+    """What a job lends is its own again, also where a borrower has it."""
     start, placement = job.start_time if job.start_time is not None else state.now, job.placement
     if job.taken is not None:
         # Its memory with the rest.

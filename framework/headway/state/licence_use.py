@@ -1,4 +1,4 @@
-"""How much there is of each licence, and who has how much of it."""
+"""How much there is of each licence, and how much of it each job has."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from headway.state.records import Job
 
 
 class Licences:
-    """How much there is of what, and who has it; a watcher of the jobs that take and give back."""
+    """Totals and holders of licences; a watcher of the jobs that take and give back."""
 
     def __init__(self, total: dict[str, int]) -> None:
         self.total = total
         #: Name -> jobs that have some -> how much.
         self.holders: dict[str, dict[Job, int]] = {}
         self._has: dict[Job, tuple[tuple[str, int], ...]] = {}
-        #: Somebody took or gave back some, or a total changed, since this was set to False.
+        #: A job took or gave back some, or a total changed, since this was set to False.
         self.changed = False
 
     def used(self, name: str) -> int:
@@ -29,7 +29,7 @@ class Licences:
                 holders[job] = holders.get(job, 0) + amount
 
     def took_others(self, job: Job) -> None:
-        """Somebody who runs has others from now on than were counted."""
+        """The licences of a running job changed."""
         self.gave(job)
         self.took(job)
 

@@ -1,9 +1,9 @@
 """Licences and whatever else is counted for the whole cluster and belongs to no node.
 
-Each has a total, which may change at any time, and those who run have some of it. Reservations may keep some
-for their jobs. A job needs all that it asks for from its start until its end; where it may start and what is
-kept for those who wait is the views' business (:mod:`headway.view.licences`), the guard's is that nothing is
-given twice.
+Each licence has a total, which may change at any time, and running jobs have some of it. Reservations may
+keep some for their jobs. A job needs all that it asks for from its start until its end. The views decide
+where it may start and what is kept for waiting jobs (:mod:`headway.view.licences`); the guard sees to it that
+nothing is given twice.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def releasing(state: Facts, event: ev.JobReleasing) -> None:
 
 
 def started(state: Facts, event: ev.JobStarted) -> None:
-    """A job runs: by our start, whose time and nodes this corrects, or by somebody else's."""
+    """A job runs: by our start, whose time and nodes this corrects, or by a start from outside headway."""
     job = state.jobs.get(event.job_id)
     if job is None:
         state.anomalies.append(f"job {event.job_id} started but was never submitted; ignored")
@@ -96,7 +96,7 @@ def started(state: Facts, event: ev.JobStarted) -> None:
     if job.status is _STARTING:
         _confirm_start(state, job, event)
     elif job.status in (_PENDING, _WAITING):
-        # Started by somebody else, or seen for the first time.
+        # Started outside headway, or seen for the first time.
         leave_queue(state, job)
         if job.choices:
             face_start(state, job, event.placement, event.pool)
@@ -175,7 +175,7 @@ def requeued(state: Facts, event: ev.JobRequeued) -> None:
 
 
 def ended(state: Facts, event: ev.JobEnded) -> None:
-    """A job left for good: its processors are free, and who depended on it is looked at."""
+    """A job left for good: its processors are free, and the jobs that depend on it are looked at."""
     job = state.jobs.pop(event.job_id, None)
     if job is None:
         state.anomalies.append(f"job {event.job_id} ended but is not known; ignored")
@@ -202,7 +202,7 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
 
 
 def held(state: Facts, event: ev.JobHeld) -> None:
-    """Somebody else held a job: it leaves the queue."""
+    """A job was held outside headway: it leaves the queue."""
     job = state.known(event.job_id, "held")
     if job is not None:
         job.held, job.hold_reason = True, event.reason
@@ -244,7 +244,7 @@ def _describe(state: Facts, job: Job, new: JobDescription) -> None:
     if not on_nodes:
         leave_queue(state, job)
         if new.request != job.request:
-            # What failed was another request.
+            # What failed was an earlier request.
             job.failures, job.not_before = min(job.failures, 1), 0.0
     other_licences = new.request.licences != job.request.licences
     job.description = new

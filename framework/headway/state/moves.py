@@ -42,7 +42,7 @@ class StaysForNow(StateError):
 
 
 def watch_tenants(state: Facts) -> Tenants:
-    """Who is on which node: kept from now on."""
+    """Which jobs are on which node: kept from now on."""
     if state.tenants is None:
         state.tenants = Tenants(state.nodes, state.jobs.values())
     return state.tenants
@@ -200,7 +200,7 @@ def _put_back(state: Facts, jobs: list[tuple[Job, Placement, str, Pace | None]])
 
 
 def _expect(state: Facts, job: Job) -> None:
-    """Its expected end follows from its pace; nobody need look at its domain for that."""
+    """The job's expected end follows from its pace; its domain need not be looked at for that."""
     placement, start = job.placement, job.start_time if job.start_time is not None else state.now
     with Unnoticed((job.domain,)):
         release(state, job)

@@ -54,15 +54,15 @@ class News(Generic[T]):
         self.arrivals = None
 
     def ends_moved(self) -> None:
-        """A job is expected to end at another time: bookings are made anew, but nothing became free and no
+        """A job's expected end has changed: bookings are made anew, but nothing became free and no
         job came."""
         self.due = True
         self.fresh = ENDS_MOVED if self.fresh in (0, ENDS_MOVED) else _ANYTHING
         self.arrivals = None
 
     def came(self, job: T, *, last: bool) -> bool:
-        """A job came into the queue, ``last`` of it or among the others. Whether all that was concluded
-        about the others stands; if not, the policies are to be asked."""
+        """A job came into the queue, ``last`` of it or between other jobs. Returns whether all that was
+        concluded about the other jobs stands; if not, the policies are to be asked."""
         if self.arrivals is not None:
             self.arrivals.append(job)
         if last and self.fresh >= 0:
@@ -73,7 +73,7 @@ class News(Generic[T]):
         return False
 
     def came_among(self, jobs: Sequence[T]) -> None:
-        """Several jobs came into the queue, among the others."""
+        """Several jobs came into the queue, between other jobs."""
         if self.arrivals is not None:
             self.arrivals += jobs
         self.fresh = _ANYTHING

@@ -1,11 +1,11 @@
 """Jobs that could not run on what their pool has even if nothing else ran there.
 
-Such a job is in no queue: it holds up nobody, and nothing is booked for it. It is looked at when it
+Such a job is in no queue: it holds up no job, and nothing is booked for it. It is looked at when it
 arrives or changes, and when pools, nodes or its reservation are described anew (:mod:`.capacity`);
 a cycle has nothing to do with it.
 
 Capacity is what the nodes have when they are idle. What runs on them does not count, nor their
-sleep, nor what others have reserved, because all that ends. The request decides, not where a
+sleep, nor other reservations, because all that ends. The request decides, not where a
 placement plugin would put the job. Nodes that are down may come back, so a job that fits only with
 them is told apart; :attr:`Facts.wait_for_down_nodes` says whether it keeps its place in the queue.
 """
@@ -152,6 +152,6 @@ def _asked(request: Request) -> str:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    """Names, of very many the first ones."""
+    """Names, of very many only the first."""
     shown = ", ".join(names[:_NAMED])
     return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"

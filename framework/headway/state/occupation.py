@@ -3,8 +3,8 @@
 A job that is starting, running or suspended has an entry in the running list of every domain whose
 processors it takes; the lists are sorted by expected end.
 
-A job in the background has its processors behind those who have them in front: it is in no running list and
-takes nothing of what is free, so nothing of what policies reckon with. :attr:`Domain.background` has it.
+A job in the background has its processors behind the jobs that have them in front: it is in no running list
+and takes nothing of what is free, so nothing of what policies reckon with. :attr:`Domain.background` has it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headway.state.facts import Facts
 from headway.state.records import Domain, Job, RunningEntry
 from headway.state.watchers import tell_gave, tell_took
 
-#: The tier in which jobs run that nobody sent elsewhere.
+#: The tier in which a job runs unless a decision sent it elsewhere.
 FOREGROUND = "foreground"
 BACKGROUND = "background"
 
@@ -67,7 +67,7 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
 
 
 def _note_unknown(state: Facts, job: Job) -> None:
-    """Remember who takes its processors of a node as soon as that node is described."""
+    """Remember that the job takes its processors of a node as soon as that node is described."""
     if len(state.nodes.locate(job.placement).nodes) < len(job.placement):
         for name, _ in job.placement:
             if name not in state.nodes.index:
@@ -91,7 +91,7 @@ def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
 
 
 def expected_end(job: Job, start: float) -> float:
-    """When a job that began at ``start`` is expected to end, by how far it is if somebody told that; if it
+    """When a job that began at ``start`` is expected to end, by its progress if that is known; if it
     was told to go, when it is to be gone."""
     if job.gone_by is not None:
         return job.gone_by
@@ -101,7 +101,7 @@ def expected_end(job: Job, start: float) -> float:
     left = max(0.0, job.expected_runtime - pace.done)
     if pace.rate > 0.0:
         return pace.since + left / pace.rate
-    # It stands still. Where nobody knows until when, it goes on at once, and :func:`overdue` looks again.
+    # It stands still. If it is not known until when, it goes on at once, and :func:`overdue` looks again.
     return (pace.since if pace.resumes is None else pace.resumes) + left
 
 
@@ -142,7 +142,7 @@ def leave_running(entries: Iterable[tuple[Domain, RunningEntry]]) -> None:
 
 
 def _end_lending(state: Facts, job: Job) -> None:
-    """A suspended job goes whose processors were lent: what it kept is free now."""
+    """A suspended job that lent its processors goes: what it kept is free now."""
     job.lends = False
     if job.taken is not None:
         for name in state.nodes.end_lending(job.taken, job.placement):
@@ -154,7 +154,7 @@ def _end_lending(state: Facts, job: Job) -> None:
 
 
 def _release_behind(state: Facts, job: Job) -> None:
-    """It takes from nobody in front, so nothing that a policy has concluded about those is touched."""
+    """It takes nothing from jobs in front, so nothing that a policy has concluded about them is touched."""
     domain = job.domain
     if state.tenants is not None:
         state.tenants.leave(job)
@@ -170,29 +170,29 @@ def _release_behind(state: Facts, job: Job) -> None:
 
 
 def move(state: Facts, job: Job, placement: Placement) -> None:
-    """A running job is on other nodes, or has another size."""
+    """A running job is on other nodes, or has a new size."""
     start = job.start_time if job.start_time is not None else state.now
     release(state, job)
     occupy(state, job, placement, start)
 
 
 def described(state: Facts, node: str, describe: Callable[[], None]) -> list[Job]:
-    """A node is known from now on (``describe`` tells the table): who was told to be on it before takes its
-    processors there. Returns those who had lent theirs."""
+    """A node is known from now on (``describe`` tells the table): the jobs that were told to be on it before
+    take their processors there. Returns the jobs that had lent theirs."""
     told = state.on_unknown.pop(node, ())
     jobs = [state.jobs[name] for name in sorted(told) if name in state.jobs]
     return describe_under(state, node, jobs, describe)
 
 
 def describe_under(state: Facts, node: str, jobs: Iterable[Job], describe: Callable[[], None]) -> list[Job]:
-    """A node is described (``describe`` tells the table), and those of ``jobs`` that are on it take their
-    processors there anew, in the domain that it is in by then. Returns those who had lent theirs."""
+    """A node is described (``describe`` tells the table), and the jobs of ``jobs`` that are on it take their
+    processors there anew, in the domain that it is in by then. Returns the jobs that had lent theirs."""
     return under(state, [job for job in jobs if any(name == node for name, _ in job.placement)], describe)
 
 
 def under(state: Facts, jobs: Iterable[Job], change: Callable[[], None]) -> list[Job]:
-    """What there is changes (``change`` does it) under jobs: those that have processors give them back before
-    that, and take them anew. Returns those that had lent theirs."""
+    """What there is changes (``change`` does it) under jobs: jobs that have processors give them back before
+    that, and take them anew. Returns the jobs that had lent theirs."""
     there = [
         (job, job.placement, job.expected_end, job.start_time) for job in jobs if job.entries is not None
     ]

@@ -1,7 +1,7 @@
 """What one pool of a domain has: processors that are free, jobs that run, reservations.
 
-Of a domain of one pool that is what the domain has; of several, what is on the pool's nodes, whichever of the
-domain's pools a job is of.
+In a domain of one pool that is what the domain has; in a domain of several pools it is what is on the pool's
+nodes, whichever of the domain's pools a job is of.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def most_in(state: Facts, pool: PoolState, job: Job) -> int:
 
 
 def most_of(state: Facts, pool: PoolState, other: PoolState, processors: int) -> int:
-    """How many of the pool's processors a job with so many of another pool's may have at most. Nodes that are
-    down count: what was taken is given back whatever has become of them."""
+    """How many of the pool's processors a job with so many processors of ``other`` may have at most. Nodes
+    that are down count: what was taken is given back whatever has become of them."""
     if pool is other:
         return processors
     if pool.domain is not other.domain:

@@ -74,12 +74,12 @@ def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
         last = not domain.queue or domain.queue[-1].order < coming[0].order
         together = [*domain.queue, *coming] if last else sorted([*domain.queue, *coming], key=_order)
     except TypeError:
-        # One by one it is found whose order it is.
+        # The jobs are taken one by one, to find the job whose order cannot be compared.
         for job in jobs:
             enqueue(state, job)
         return
     if last and domain.news.fresh >= 0:
-        # What was concluded about the others stands; each of these is looked at by itself.
+        # What was concluded about the other jobs stands; each of these jobs is looked at by itself.
         for job in coming:
             enqueue(state, job)
         return
@@ -109,7 +109,7 @@ def leave_queue(state: Facts, job: Job) -> None:
 
 
 def leave_domain(job: Job, domain: Domain) -> None:
-    """The job, one of several pools, may stand in the queues of other domains, and not in this one's."""
+    """The job, which has several pools, may stand in other domains' queues, and not in this domain's."""
     if domain.shared.pop(job.id, None) is not None:
         _leave(domain, job)
 
@@ -143,7 +143,7 @@ def _unbar(state: Facts, job: Job, barrier: Barrier) -> None:
 
 
 def sweep(state: Facts, domain: Domain, gone: Sequence[Job]) -> None:
-    """Take jobs that wait in the queue no longer out of it, and out of those of their other domains."""
+    """Take jobs that no longer wait in the queue out of it, and out of the queues of their other domains."""
     if state.in_several:
         _leave_others(state, domain, gone)
     queue = domain.queue
@@ -187,8 +187,8 @@ def give_order(state: Facts, job: Job) -> None:
 
 
 def rank(job: Job) -> int:
-    """What its pool's priority tier makes of a job's place, the lowest first; of several pools the one that
-    puts it furthest ahead among those that could start it."""
+    """What its pool's priority tier makes of a job's place, the lowest first. Of several pools that could
+    start the job, the pool that puts it furthest ahead counts."""
     if not job.choices:
         return -job.pool.tier
     could = [choice.pool for choice in job.choices if not why_not_in(choice)]
@@ -196,15 +196,15 @@ def rank(job: Job) -> int:
 
 
 def by_tier(jobs: list[Job]) -> list[Job]:
-    """Jobs of a queue in a plugin's order, those of a higher tier before the others."""
+    """Jobs of a queue in a plugin's order, jobs of a higher tier first."""
     if len({job.order[0] for job in jobs}) < 2:
         return jobs
     return sorted(jobs, key=lambda job: job.order[0])
 
 
 def outdate_keys(state: Facts) -> None:
-    """What the plugin's keys follow has changed. Those of jobs in no queue are asked for anew when their jobs
-    come into one (``job.edition`` is that of the old key then); for the others, see :func:`rekey`."""
+    """What the plugin's keys follow has changed. The key of a job in no queue is asked for anew when the job
+    comes into a queue (``job.edition`` is the old key's then). For jobs in a queue, see :func:`rekey`."""
     state.edition += 1
 
 
@@ -212,8 +212,8 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
     """Ask again for these jobs' places (hook ``queue_key``), of jobs that are on no nodes, because what their
     plugin's keys follow has changed.
 
-    ``answers``: what the plugin would say of each; without them it is asked job by job. Where several
-    plugins have the hook they are all asked in any case: who comes first decides.
+    ``answers``: what the plugin would say of each job; without them it is asked job by job. When several
+    plugins have the hook, all are asked in any case: the first answer decides.
 
     A domain whose order comes out as it was has nothing to look at: what is booked there stands.
     """

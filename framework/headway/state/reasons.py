@@ -31,7 +31,7 @@ Clock = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason for which a job waits outside of its queue."""
+    """A reason for which a job waits outside of its queue."""
 
     name: str
     #: Whether the job's record says so.
@@ -42,17 +42,17 @@ class Reason:
     sentence: Callable[[Facts, Job, Clock], str]
     #: Finds out what the record has to say; where that is work, it is done only if no reason before it holds.
     ask: Callable[[Facts, Job], None] | None = None
-    #: Notes the job where that which wakes it will find it; a job that events wake is found without.
+    #: Notes the job where its waker will find it; a job that events wake is found without.
     note: Callable[[Facts, Job], None] | None = None
-    #: It keeps the job out of one pool. A job that was sent to several may be in the queue of another.
+    #: It keeps the job out of one pool. A job that was sent to several pools may be in another pool's queue.
     of_pool: bool = False
 
 
-# ---------------------------------------------------------------------- of one pool
+# ---------------------------------------------------------------------- of a single pool
 
 
 class _Place(Protocol):
-    """A job and the pool that it faces, or one of its choices."""
+    """A job and the pool that it faces, or a choice of the job."""
 
     @property
     def pool(self) -> PoolState: ...
@@ -338,7 +338,7 @@ def find_out(state: Facts, job: Job) -> Reason | None:
 
 
 def reason_of(state: Facts, job: Job) -> Reason | None:
-    """Why the job, which is on no nodes, is in no queue, as its record says; None if it is in one."""
+    """Why the job, which is on no nodes, is in no queue, as its record says; None if it is in a queue."""
     rows = _OF_SEVERAL_POOLS if job.choices else REASONS
     return next((reason for reason in rows if reason.holds(state, job)), None)
 

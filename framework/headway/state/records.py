@@ -18,7 +18,7 @@ from headway.state.news import News
 _INF = float("inf")
 
 #: What breaks ties between jobs: the order of arrival (an int) or, where the batch system numbers its jobs,
-#: their numbers (:data:`headway.model.numbering.Number`); of one cluster all are alike.
+#: their numbers (:data:`headway.model.numbering.Number`). On a cluster all are of the same kind.
 Seq = Any
 
 
@@ -37,7 +37,7 @@ class Status(enum.Enum):
     ENDED = "ended"
 
 
-#: A job that takes processors is in one of these.
+#: A job that takes processors is in one of these states.
 ON_NODES = (Status.STARTING, Status.RUNNING, Status.SUSPENDED)
 
 
@@ -80,7 +80,7 @@ class Pace(msgspec.Struct, frozen=True):
 class Past(msgspec.Struct, frozen=True):
     """What became of a job that is over, or of an array."""
 
-    #: One of :data:`headway.events.OUTCOMES`; of an array the first that is no success, if there is one.
+    #: One of :data:`headway.events.OUTCOMES`; of an array the first outcome that is no success, if any.
     outcome: str
     #: When it, or the last element, started (absolute seconds).
     start: float
@@ -91,7 +91,7 @@ class Array(msgspec.Struct, eq=False):
 
     #: The ids of its elements that are not over.
     left: set[str] = msgspec.field(default_factory=set)
-    #: What became of the others.
+    #: What became of the other elements.
     past: Past | None = None
 
 
@@ -107,7 +107,7 @@ class Choice(msgspec.Struct, eq=False):
 
 def unconditional(description: JobDescription) -> bool:
     """Whether a job asks for nothing but processors of its pool, as soon as there are some: it depends on
-    nobody, and names no begin time, reservation or licence."""
+    no job, and names no begin time, reservation or licence."""
     return (
         not description.dependencies
         and description.begin_time is None
@@ -142,8 +142,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     frequency: float | None = None
     #: Why it is held, or why its last start failed.
     hold_reason: str = ""
-    #: Since when it waits for no other job any more (absolute seconds); infinity: it does; None: it never
-    #: did.
+    #: Since when it waits for no other job any more (absolute seconds); infinity: it still waits; None: it
+    #: never waited.
     independent: float | None = None
     #: After a start that failed: not to be tried again before this time.
     not_before: float = 0.0
@@ -151,11 +151,12 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     #: How many of its moves failed, one after the other, and until when it stays where it is for that.
     failed_moves: int = 0
     stays_until: float = 0.0
-    #: Why a plugin refused it; "" if none did.
+    #: Why a plugin refused it; "" if no plugin did.
     refusal: str = ""
-    #: Why its pool cannot hold it; None if it can, or if nobody looked because it may not start anyway.
+    #: Why its pool cannot hold it; None if it can, or if that was not checked because the job may not start
+    #: anyway.
     obstacle: Obstacle | None = None
-    #: Why it may not start now although it could; None if it may, or if nobody looked.
+    #: Why it may not start now although it could; None if it may, or if that was not checked.
     barrier: Barrier | None = None
     #: The obstacle that was told last, and the request of which it was.
     told: Obstacle | None = None
@@ -165,33 +166,33 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     #: Seconds that it was suspended since its start; and since when it is, if it is now.
     paused: float = 0.0
     suspended_since: float | None = None
-    #: It is suspended, and others may have its processors (:mod:`headway.state.lending`).
+    #: It is suspended, and other jobs may have its processors (:mod:`headway.state.lending`).
     lends: bool = False
     #: The request as it was when its nodes were taken, so that exactly that is given back.
     taken: Request | None = None
     #: Its entries in the running lists of the domains whose processors it takes; none in the background.
     entries: Sequence[tuple[Domain, RunningEntry]] | None = None
-    #: It has its processors in the background, behind whoever is in front.
+    #: It has its processors in the background, behind the job in front.
     behind: bool = False
     #: What the cluster told last of how far it is; None: it has run at full speed since its start.
     pace: Pace | None = None
-    #: Share of a processor that each of its processes was measured to use; None: nobody measured.
+    #: Share of a processor that each of its processes was measured to use; None: not measured.
     measured_cpu: float | None = None
     #: It was told to go (signalled, requeued or ended) and is expected to by then (absolute seconds); from
     #: then on at any moment. None: it stays.
     gone_by: float | None = None
     #: What it was told is to stand aside: it stays, suspended.
     aside: bool = False
-    #: The plugin whose prediction ``expected_runtime`` is; "": nobody's.
+    #: The plugin whose prediction ``expected_runtime`` is; "": no plugin's.
     predicted_by: str = ""
-    #: Of which edition of the keys (:func:`headway.state.queues.outdate_keys`) that in ``order`` is; None: of
-    #: none yet, or it changed since.
+    #: The edition (:func:`headway.state.queues.outdate_keys`) of the key in ``order``; None: there is no key
+    #: yet, or the job changed since.
     edition: int | None = None
-    #: What bars it by, beside its size (:mod:`headway.state.kinds`); None: nobody was asked.
+    #: What bars it by, beside its size (:mod:`headway.state.kinds`); None: no plugin was asked.
     bar_kind: Hashable = None
     #: See :func:`unconditional`.
     unconditional: bool = False
-    #: Its pools, if it was sent to several (:mod:`headway.state.choices`); ``pool`` is the one that it faces.
+    #: Its pools, if it was sent to several (:mod:`headway.state.choices`); it faces the pool ``pool``.
     choices: tuple[Choice, ...] = ()
 
     @classmethod
@@ -239,7 +240,7 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     @property
     def cpu(self) -> float | None:
         """Share of a processor that each of its processes uses, in (0, 1]: measured, else its attribute
-        ``cpu``; None: nobody knows."""
+        ``cpu``; None: not known."""
         if self.measured_cpu is not None:
             return self.measured_cpu
         attributes = self.description.attributes
@@ -261,7 +262,7 @@ class Job(msgspec.Struct, eq=False, weakref=True):
         return self.suspended_since is not None or (self.pace is not None and self.pace.rate <= 0.0)
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """One of the description's attributes."""
+        """An attribute of the description."""
         attributes = self.description.attributes
         return default if attributes is None else attributes.get(name, default)
 
@@ -320,7 +321,7 @@ class PoolState:
         self.open: bool = description.open
         #: What a job there may not exceed; None: nothing is bounded.
         self.bounds: PoolBounds | None = description.bounds
-        #: Jobs of a higher one come first in the domain.
+        #: Jobs of a higher tier come first in the domain.
         self.tier: int = description.priority_tier if tier is None else tier
         #: Usable processors (nodes that are down do not count).
         self.total: int = description.processors
@@ -333,7 +334,7 @@ class PoolState:
 
 
 class Domain:
-    """Pools that share nodes, directly or by way of others: one queue, what runs there, and what is free.
+    """Pools that share nodes, directly or by way of other pools: one queue, what runs there, what is free.
 
     A pool that shares no nodes is a domain of its own, of the same name.
     """
@@ -344,7 +345,7 @@ class Domain:
     )  # fmt: skip
 
     def __init__(self, pools: tuple[PoolState, ...]) -> None:
-        """``pools``: at least one; of several none is flat."""
+        """``pools``: at least one pool; of several pools none is flat."""
         self.pools = pools
         self.pool_names: tuple[str, ...] = tuple([pool.name for pool in pools])
         self.name: str = "+".join(self.pool_names)
@@ -357,7 +358,7 @@ class Domain:
         self.background: dict[str, Job] = {}
         #: Startable jobs in service order.
         self.queue: list[Job] = []
-        #: Those of them that were sent to several pools, by id.
+        #: The jobs of the queue that were sent to several pools, by id.
         self.shared: dict[str, Job] = {}
         #: Running and starting jobs by expected end.
         self.running: list[RunningEntry] = []
@@ -370,7 +371,7 @@ class Domain:
         self.news: News[Job] = News()
         #: The queue by the jobs' sizes; there once a policy has asked for it.
         self.by_size: JobsBySize[Job] | None = None
-        #: No job of the queue needs fewer processors; and one that was small enough when somebody looked for
+        #: No job of the queue needs fewer processors; and a job that was small enough at the last search for
         #: such a job (:mod:`headway.state.expectations`).
         self.least: int = 0
         self.small: Job | None = None
@@ -379,7 +380,7 @@ class Domain:
 
     @property
     def free_behind(self) -> int:
-        """Processors of a flat pool that nobody has in the background. Of nodes their table tells
+        """Processors of a flat pool that no job has in the background. For nodes, see their table
         (:meth:`headway.resources.nodes.NodeTable.free_behind`)."""
         return self.total - sum(job.processors for job in self.background.values())
 

@@ -1,4 +1,4 @@
-"""Reservations: what they keep of each pool, for whom, and what that leaves free over time."""
+"""Reservations: what they keep of each pool, for which jobs, and what that leaves free over time."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _profile(
 
 
 def kept(state: Facts, domain: Domain, reservation: Reservation) -> int:
-    """Processors of ``domain`` that a reservation still keeps from others."""
+    """Processors of ``domain`` that a reservation still keeps from other jobs."""
     used = sum(e[2] for e in domain.running if inside(state, e[3]) == reservation.id)
     return max(size(state, domain, reservation) - used, 0)
 
@@ -107,7 +107,7 @@ def keep_from(state: Facts, domain: Domain, reservation: Reservation) -> None:
     if mine:
         insort(domain.reservations, reservation, key=lambda r: (r.start, r.id))
     if mine or reservation.licences:
-        # Its licences are no pool's: others may have to wait for them, or get them back.
+        # Its licences are no pool's: jobs elsewhere may have to wait for them, or get them back.
         domain.touch()
         for time in (reservation.start, reservation.end):
             if time > state.now:

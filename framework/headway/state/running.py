@@ -16,8 +16,8 @@ _SUSPENDED = Status.SUSPENDED
 
 
 def suspended(state: Facts, event: ev.JobSuspended) -> None:
-    """It was stopped, and keeps its processors until somebody has it lend them. Who was told to go for good
-    goes all the same."""
+    """The job was stopped, and keeps its processors until a plugin has it lend them. A job that was told to
+    go for good goes all the same."""
     job = state.known(event.job_id, "suspended")
     if job is not None and job.status in ON_NODES:
         job.status = _SUSPENDED
@@ -53,7 +53,7 @@ def leaving(state: Facts, event: ev.JobLeaving) -> None:
 
 
 def migrated(state: Facts, event: ev.JobMigrated) -> None:
-    """It is on other nodes, or has another size; it may be in another tier, or have begun again."""
+    """The job is on other nodes, or has a new size; it may be in another tier, or have begun again."""
     job = state.known(event.job_id, "migrated")
     if job is None or job.start_time is None or job.id in state.bundles:
         return
@@ -70,7 +70,7 @@ def migrated(state: Facts, event: ev.JobMigrated) -> None:
 
 
 def tier_changed(state: Facts, event: ev.JobTierChanged) -> None:
-    """It is in another tier."""
+    """The job is in another tier."""
     job = state.known(event.job_id, "moved between tiers")
     if job is not None:
         if job.entries is None:

@@ -35,7 +35,8 @@ from headway.state.facts import Facts
 class State(Facts):
     """All that the scheduler knows about one cluster.
 
-    The methods are the functions of the package's files that others may call: what they do stands there.
+    The methods are the functions of the package's files that callers outside may use: what they do stands
+    there.
     """
 
     def __init__(self, cluster: ClusterDescription, tiers: Mapping[str, int] | None = None) -> None:

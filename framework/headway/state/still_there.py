@@ -2,7 +2,7 @@
 
 On a cluster whose moves take time (:attr:`headway.model.ClusterDescription.moves_take_time`) a job that is to
 be elsewhere, or in the other tier, has its processors for as long as its move takes, and for good if the move
-fails. So both places are its own until the cluster tells: nobody is started where it still is, and it can go
+fails. So both places are its own until the cluster tells: no job is started where it still is, and it can go
 back there.
 """
 
@@ -19,7 +19,7 @@ from headway.state.records import Job
 
 
 def guard_still_there(state: Facts, job: Job, placement: Placement, tier: str) -> None:
-    """Raise :class:`StateError` if others that have not left yet leave the job too little of these nodes."""
+    """Raise :class:`StateError` if jobs that have not left yet leave the job too little of these nodes."""
     place = state.nodes.locate(placement)
     mine = set(place.nodes)
     near = [
@@ -38,7 +38,7 @@ def guard_still_there(state: Facts, job: Job, placement: Placement, tier: str) -
 
 def _still_at(state: Facts, left: Free, other: Job, source: Located, before: str, tier: str) -> Free:
     """What ``left`` of a tier would be if the other job were still where it was, and not where it is to be.
-    It is in one of the two, and what it has of a node that is in both it has there once."""
+    It is in one of the two places; of a node that is in both places it has its processors once."""
     there = left.copy()
     if other.taken is not None:
         target = state.nodes.locate(other.placement)
@@ -52,12 +52,12 @@ def _still_at(state: Facts, left: Free, other: Job, source: Located, before: str
 
 
 def nodes_still_taken(state: Facts) -> list[int]:
-    """The indices of the nodes on which somebody is who has not left yet."""
+    """The indices of the nodes on which a job is that has not left yet."""
     return [node for _, source, _ in _still_there(state) for node in source.nodes]
 
 
 def settled(state: Facts, job: Job) -> None:
-    """It is known where the job is: who wants the other place is looked at."""
+    """It is known where the job is: the domains whose jobs may want the other place are looked at."""
     if state.before_move.pop(job.id, None) is not None and state.cluster.moves_take_time:
         job.domain.touch()
         for domain, _ in job.entries or ():
@@ -65,7 +65,7 @@ def settled(state: Facts, job: Job) -> None:
 
 
 def _still_there(state: Facts) -> Iterator[tuple[Job, Located, str]]:
-    """Who is still there: where, and in which tier."""
+    """The jobs that are still there: where, and in which tier."""
     if not state.cluster.moves_take_time:
         return
     for job_id, (placement, tier, _) in state.before_move.items():

@@ -1,7 +1,7 @@
-"""Who comes to and leaves which nodes, in front and in the background; there once somebody asks for it.
+"""The jobs that come to and leave nodes, in front and in the background; made when it is needed.
 
-What watches it keeps its own arrays by node and is told what changed, so that its work is that of the
-changes.
+A watcher keeps its own arrays by node and is told what changed, so that its work grows with the
+changes only.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Tenants:
                 self.enter(job, job.placement)
 
     def watch(self) -> list[Change]:
-        """A list to which each change is added; empty it when you have looked. At first it has who is
-        there."""
+        """A list to which each change is added; empty it when you have looked. At first it has the jobs that
+        are there."""
         changes = list(self._there.values())
         self._watchers.append(changes)
         return changes

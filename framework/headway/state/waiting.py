@@ -131,7 +131,7 @@ def judge_again(state: Facts, job: Job) -> None:
 
 
 def judge_dependants(state: Facts) -> None:
-    """All events of a step are in, and with them the jobs that others depend on."""
+    """All events of a step are in, and with them the jobs that other jobs depend on."""
     jobs, state.depending = state.depending, []
     for job in jobs:
         if job.status is _PENDING and unmet_dependencies(state, job):
@@ -142,7 +142,7 @@ def judge_dependants(state: Facts) -> None:
 def set_aside(state: Facts, job: Job, until: float, reason: str) -> None:
     """Leave a job out of its queue until then, because nothing can let it start before.
 
-    Policies do not try it meanwhile, so it takes no processors from those behind it.
+    Policies do not try it meanwhile, so it takes no processors from the jobs behind it.
     """
     if job.status is _PENDING and until > state.now:
         leave_queue(state, job)
@@ -166,7 +166,7 @@ def advance(state: Facts, now: float) -> None:
 
 
 def tell_dependants(state: Facts, job: Job) -> None:
-    """Something became of ``job``: look again at those that wait for it, its array or a namesake."""
+    """Something became of ``job``: look again at the jobs that wait for it, its array or a namesake."""
     for key in (job.id, job.description.array_id, ""):
         waiting = state.dependants.pop(key, None)
         if waiting:

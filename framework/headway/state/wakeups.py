@@ -15,6 +15,6 @@ def wake_at(state: Facts, time: float, what: PoolState | Domain | Job) -> None:
         raise TypeError(f"expected a pool (state.pools[NAME]), a domain or a job to wake, found {what!r}")
     state.seq += 1
     if isinstance(what, Domain):
-        # It may be another by then.
+        # The pool may be in a different domain by then.
         what = what.pools[0]
     heappush(state.wakeups, (time, state.seq, what))

@@ -1,7 +1,7 @@
-"""Who is told of each job that takes processors, and that gives them back.
+"""The watchers, which are told of each job that takes processors and of each that gives them back.
 
-For plugins that count what jobs have, whoever started them: what was decided and is not confirmed yet counts,
-and a start that is taken back does not. Events tell that only later, and not all of it.
+For plugins that count what jobs have, however the jobs were started: what was decided and is not confirmed
+yet counts, and a start that is taken back does not. Events tell that only later, and not all of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from headway.state.records import Job, Watcher
 
 
 def watch(state: Facts, watcher: Watcher) -> None:
-    """Tell somebody from now on. To be called in the hook ``startup``, when there are no jobs yet."""
+    """Tell the watcher from now on. To be called in the hook ``startup``, when there are no jobs yet."""
     state.watchers.append(watcher)
 
 

@@ -1,10 +1,10 @@
 """What will be free while bookings are made: a profile that only falls, so that searches need not begin anew.
 
-As long as nothing is given back, a job finds no place earlier than one that was searched for before, is not
-larger and runs no longer. Each search goes on where such a one ended. Levels that are equal from one step
-to the next are one step, so the profile has no more steps than matter.
+As long as nothing is given back, a job finds no place earlier than an earlier job that is not larger and runs
+no longer. Each search goes on where the search for such a job ended. Steps of equal level are joined, so the
+profile has no more steps than matter.
 
-A coarse one has its steps at multiples of some seconds only: what ends in between ends a little later there.
+A coarse profile has its steps at multiples of some seconds only: what ends in between ends a little later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Ahead(Profile):
 
     def __init__(self, now: float, free: int) -> None:
         super().__init__(now, free)
-        #: For each size that was searched for: durations, and the earliest start for such or longer ones;
+        #: For each size that was searched for: durations, and the earliest start for such or longer jobs;
         #: both ascending.
         self._reach: dict[int, tuple[list[float], list[float]]] = {}
 
@@ -102,14 +102,14 @@ class Ahead(Profile):
         """The longest stretches from ``now`` on of which some is in [start, end): ``(processors, seconds)``,
         with more processors the shorter.
 
-        For a number of processors that is not named, the next larger one tells. Infinity stands for all
+        For a number of processors that is not named, the next larger number tells. Infinity stands for all
         that is as long as ``most``.
         """
         times, free = self.times, self.free
         count = len(times)
         step = max(bisect_right(times, now) - 1, 0)
         longest: dict[int, float] = {}
-        #: Stretches that go on: since when, and how many processors; each with more than the one before.
+        #: Stretches that go on: since when, and how many processors; each with more than the stretch before.
         since: list[float] = []
         levels: list[int] = []
         time = now

@@ -75,7 +75,7 @@ class FlatView(View):
 
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
-        # Who is barred is to leave the queue, large or small: it may be in others' way.
+        # A barred job is to leave the queue, large or small: it may be in other jobs' way.
         if (self._state.bars is not None and self._state.is_barred(job)) or processors > self.domain.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
@@ -255,7 +255,7 @@ class FlatView(View):
                     booking.extra -= processors
             return True
         if self._state.confining(job) is not None:
-            # It stays inside of its own (see `stretch`), so it takes nothing more from anybody.
+            # It stays inside of its own (see `stretch`), so it takes nothing more from any job.
             self._ahead = None
             return True
         profile = self._full_profile()

@@ -57,7 +57,7 @@ class View:
         self.rng = rng
         self._cycle = 0
         self.now: float = 0.0
-        #: Seconds to whose multiples expected ends are rounded up: see :meth:`coarsen`. 0: they are exact.
+        #: Expected ends are rounded up to multiples of so many seconds: see :meth:`coarsen`. 0: exact.
         self.resolution: float = 0.0
         #: Startable jobs in service order; not to be changed. Jobs started in this cycle are still in it.
         self.queue: Sequence[Job] = ()
@@ -66,7 +66,7 @@ class View:
         self.arrivals: list[Job] | None = None
         #: The bookings that stand and are made: see :attr:`bookings`.
         self._bookings: list[Booking] = []
-        #: By job those that :meth:`booked` has seen; and their list, how many they were, and the last one.
+        #: By job the bookings that :meth:`booked` has seen; and their list, their number, the last booking.
         self._booking_of: dict[Job, Booking] = {}
         self._looked: tuple[list[Booking], int, Booking | None] = (self._bookings, 0, None)
         #: How many of them, from the first on, plugins made before the policy was asked.
@@ -75,10 +75,10 @@ class View:
         self.started: list[Job] = []
         #: The decisions that :meth:`start` and the moves made: what a policy returns.
         self.made: list[Decision] = []
-        #: Those of this pass that count already and are no starts, each with what undoes it.
+        #: The decisions of this pass that count already and are no starts, each with what undoes it.
         self.carried: list[tuple[Decision, Undo]] = []
-        #: At whom the policy stopped, if it books nobody: a job that holds up those behind it. Whom a limit
-        #: refuses beside the starts before it may not, so then the policy is asked again without it.
+        #: The job at which a policy without bookings stopped: it holds up the jobs behind it. A job that a
+        #: limit refuses beside the starts before it may not do so: the policy is asked again without it.
         self.stopped_at: Job | None = None
         #: What is free in the future (a Profile or a Timeline), bookings taken out; made when it is needed.
         self._ahead: Any = None
@@ -146,8 +146,8 @@ class View:
         return profile
 
     def coarsen(self, seconds: float) -> None:
-        """Reckon from now on with expected ends that are rounded up to multiples of so many seconds, those of
-        running jobs and those of bookings; 0: with the exact ones, as at first.
+        """Reckon from now on with expected ends of running jobs and of bookings that are rounded up to
+        multiples of so many seconds; 0: with the exact ends, as at first.
 
         What is booked then starts at such a time or now, perhaps later than it could, and far fewer times are
         looked at. Reservations begin when they begin."""
@@ -161,8 +161,8 @@ class View:
         return self._clock(time)
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
-        """Begin a cycle: what happened to the domain is the view's to tell now, and what comes is the next
-        one's."""
+        """Begin a cycle: the view now tells what happened to the domain; what comes belongs to the next
+        cycle."""
         self._cycle += 1
         self.now = now
         self.queue = queue
@@ -197,7 +197,7 @@ class View:
         """The same, for good: what comes now is not served in turn."""
 
     def forget(self) -> None:
-        """Drop the policy's bookings; those that were prepared for it stay."""
+        """Drop the policy's bookings; bookings that were prepared for it stay."""
         del self._bookings[self.prepared :]
         self._ahead = self._licensed = None
 
@@ -210,7 +210,7 @@ class View:
     # ------------------------------------------------------------------ licences
 
     def _licences(self) -> LicencesAhead:
-        """What is left of the licences beside all bookings, those of other domains included."""
+        """What is left of the licences beside all bookings, including other domains' bookings."""
         if self._licensed is None:
             self._licensed = LicencesAhead(self._state, self._licensed_bookings(), self.resolution)
         return self._licensed
@@ -302,8 +302,8 @@ class View:
     def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
         """Serve jobs in turn: each starts if it can (:meth:`start`), and is booked (:meth:`book`) if not.
 
-        ``depth``: how many of the queue are booked at most, those of earlier cycles that stand and those
-        whom another plugin booked included. The jobs behind them may only start.
+        ``depth``: how many jobs of the queue are booked at most. Standing bookings of earlier cycles and
+        bookings of other plugins count. The jobs behind them may only start.
         """
         pending = Status.PENDING
         most, made = _INF, 0
@@ -337,14 +337,14 @@ class View:
         lent: Collection[Job] = (),
         pool: PoolState | None = None,
     ) -> Placement | None:
-        """Where ``job`` could start now if these jobs had given back what they have in front, and those in
-        ``lent`` their processors alone; None: not even then. ``()`` on a flat pool.
+        """Where ``job`` could start now if these jobs had given back what they have in front (a job in
+        ``lent`` its processors alone); None: not even then. ``()`` on a flat pool.
 
         ``pool``: there alone, of several that the job was sent to; None: in the first of them where it could.
         The job faces the pool that is asked about while ``over`` is called.
 
-        As :meth:`start` it delays nothing that is reserved, or booked for others but those for whom ``over``
-        is true; before the domain's cycle, by what was booked in the one before. Nothing is changed.
+        As :meth:`start` it delays no reservation and no booking, except bookings of the jobs for which
+        ``over`` is true. Before the domain's cycle the bookings of the last cycle count. Nothing is changed.
         """
         with facing_pool(job, pool or job.pool):
             if pool is not None:
@@ -371,7 +371,7 @@ class View:
 
     @property
     def tenants(self) -> Tenants:
-        """Who is on which node in which tier, kept from the first time on that somebody asks."""
+        """Which jobs are on which node in which tier, kept from the first question on."""
         return self._state.watch_tenants()
 
     @property
@@ -437,7 +437,7 @@ class View:
         """Keep the earliest possible capacity for ``job``, from ``after`` (absolute seconds) on if given.
 
         A job that has a booking keeps it. ``over`` names reservations that yield to the booking:
-        whoever keeps them will move them. The job does not start before that.
+        the plugin that keeps them will move them. The job does not start before that.
         """
         raise NotImplementedError
 
@@ -484,7 +484,7 @@ class View:
         if not self._may_run_on(job, before, after):
             self._bookings, self._ahead = bookings, ahead
             return False
-        # Nobody may conclude from it that older jobs have their bookings.
+        # It must not be concluded from it that older jobs have their bookings.
         self.domain.news.nothing_stands()
         return True
 

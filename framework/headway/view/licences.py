@@ -1,7 +1,7 @@
 """What is left over time of what is counted for the whole cluster, as a view reckons with it in a cycle.
 
-A licence belongs to no pool, so what is booked in any of them takes from it. Nothing of this is made where
-nobody asks for licences.
+A licence belongs to no pool, so what is booked in any pool takes from it. Nothing of this is made where
+no job asks for licences.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LicencesAhead:
             self._take(name, start, end, amount)
 
     def give_back(self, job: Job) -> None:
-        """A job that runs has its licences no longer; those of a reservation are kept again."""
+        """A job that runs has its licences no longer; a reservation's licences are kept again."""
         state = self._state
         if state.licences is None or state.inside(job):
             return

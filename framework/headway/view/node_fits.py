@@ -65,17 +65,17 @@ class NodeFits(View):
         self._settled: Bools | None = None
 
     def _overslept(self, now: float) -> bool:
-        """Whether a booking counts on nodes that cannot be on by its start any more: nobody woke them, or
-        they are late."""
+        """Whether a booking counts on nodes that cannot be on by its start any more: no decision woke them,
+        or they are late."""
         on = self._state.nodes.on_from(now)
         return any(on.get(name, now) > b.start for b in self._bookings for name, _ in b.placement)
 
     def _settled_nodes(self) -> Bools | None:
-        """The nodes on which no start is on its way whose processors the batch system shares out itself, and
-        no job is that has not left yet.
+        """The nodes without an unconfirmed start whose processors the batch system shares out itself, and
+        without a job that has not left yet.
 
-        It shares them out by what is free at that moment. If a job ends there meanwhile it may take more on
-        one node, and what would be started there now would find nothing.
+        The batch system shares them out by what is free at that moment. If a job ends there meanwhile, the
+        start may take more on one node, and a job that is started there now would find nothing.
         """
         table = self._state.nodes
         unsettled = nodes_still_taken(self._state) if self._state.before_move else []
@@ -93,7 +93,7 @@ class NodeFits(View):
         return settled
 
     def _is_nowhere(self, shape: tuple[Any, ...]) -> bool:
-        """Whether it is known that no job of this shape finds a place: one tried, and nothing has changed."""
+        """Whether it is known that no job of this shape finds a place: a job tried; nothing has changed."""
         table = self._state.nodes
         return self._without == (table.told, table.moves) and shape in self._nowhere
 

@@ -1,7 +1,8 @@
 """What a policy sees of a domain of nodes: answers come from placements.
 
-A job may have the nodes of its pool. One that was sent to several pools of the domain is tried in each of
-them, and starts or is booked in the one where it can be first; of equals in that which its user named first.
+A job may have the nodes of its pool. A job that was sent to several pools of the domain is tried in each
+pool. It starts or is booked in the pool where it can start first; of equal pools, in the pool that its user
+named first.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class NodeView(NodeFits):
 
     def _start(self, job: Job, reason: str) -> Start | None:
         """As :meth:`start`, in the pool that the job faces."""
-        # Who is barred is to leave the queue, large or small: it may be in others' way.
+        # A barred job is to leave the queue, large or small: it may be in other jobs' way.
         if self._state.is_barred(job) or job.processors > self.domain.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
@@ -200,7 +201,7 @@ class NodeView(NodeFits):
     def _opening_in_any(
         self, job: Job, after: float | None, over: Collection[str], latest: float
     ) -> tuple[float, Placement, Free | None]:
-        """The earliest opening by ``latest`` in any of the job's pools; it faces that one from then on."""
+        """The earliest opening by ``latest`` in any of the job's pools; the job faces that pool then."""
         if not job.choices:
             return self._opening(job, after, over, latest)
         found: tuple[float, Placement, Free | None] = (_INF, (), None)
@@ -248,7 +249,7 @@ class NodeView(NodeFits):
         at, where, room = found
         first = times[at]
         if table.unbound:
-            # Nobody is reserved or asleep: it fits there in any case.
+            # No node is reserved or asleep: the job fits there in any case.
             return (first, where, room) if first <= latest else (_INF, (), None)
         moments = times[at:] + [r.end for r in self.domain.reservations if r.end > first]
         moments += [t for t in table.on_times(self.now) if t > first]
@@ -289,7 +290,7 @@ class NodeView(NodeFits):
             return True
 
         low = bisect_left(times, least)
-        # What is open at one moment may be shut from the next change on.
+        # What is open at a moment may be shut from the next change on.
         for end in sorted({bisect_left(times, change) for change in changes} | {len(times)}):
             high, step = low, 1
             while high < end and not fits(high):

@@ -28,13 +28,13 @@ class Releases:
         locate = table.locate
         nodes: list[int] = []
         counts: list[int] = []
-        #: Of the entries up to the last that gives any back; those after it give none.
+        #: Of the entries up to the last that gives any back; the entries after it give none.
         memory: list[int] = []
         gres: dict[str, list[tuple[int, int, int]]] = {}
         self.times: list[float] = []
         #: For each of ``times``, how many of the array entries are released by then.
         self._upto: list[int] = []
-        #: For each of ``times``, how many processors are released by then, those of unknown nodes included.
+        #: For each of ``times``, how many processors are released by then, including those of unknown nodes.
         self._released: list[int] = []
         released = 0
         overdue = next_after(now)
@@ -92,8 +92,8 @@ class Releases:
             yield later
 
     def first_with(self, processors: int, free: Free) -> int:
-        """The first step (:meth:`free_at`) at which all nodes together can have so many processors left; one
-        more than there are steps if none can have."""
+        """The first step (:meth:`free_at`) at which all nodes together can have so many processors left; the
+        number of steps plus one if there is no such step."""
         lacking = processors - int(np.add.reduce(np.maximum(free.processors, 0)))
         return bisect_left(self._released, lacking) + 1 if lacking > 0 else 0
 

@@ -30,7 +30,7 @@ class Timeline:
     """What is left on nodes while bookings are made."""
 
     def __init__(self, now: float, releases: Releases, free: Free, total: Ints, grid: float = 0.0) -> None:
-        """``grid``: ends are rounded up to multiples of so many seconds, as those of ``releases`` are; 0:
+        """``grid``: ends are rounded up to multiples of so many seconds, as the ends of ``releases`` are; 0:
         they are exact."""
         self._grid = grid
         self.times = [now, *releases.times]
@@ -54,7 +54,7 @@ class Timeline:
 
     def window(self, start: float, end: float) -> Free:
         """The least that each node with a free processor at ``start`` has at any moment of [start, end), and
-        what the others have at ``start``; a new object."""
+        what the other nodes have at ``start``; a new object."""
         rows, nodes = self._usable(start, end)
         at = self._few(rows, nodes)
         return self._window(rows, nodes, at, self._least(self._processors, rows, nodes, at))
@@ -75,7 +75,7 @@ class Timeline:
         """Where eligible nodes do not have so many processors throughout [start, end): a time before which a
         window of that length need not begin.
 
-        Each such window that begins later holds the same last part of this one; the shortest last part in
+        Each such window that begins later holds the same last part of this window; the shortest last part in
         which they are too few decides.
         """
         first, last = self._steps(start, end)
@@ -203,7 +203,7 @@ class Timeline:
         )
 
     def _steps(self, start: float, end: float) -> tuple[int, int]:
-        """The steps of [start, end): the first, and the one after the last."""
+        """The steps of [start, end): the first step, and the step after the last."""
         first = bisect_right(self.times, start) - 1
         if first < 0:
             first = 0

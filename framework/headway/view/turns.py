@@ -1,18 +1,18 @@
 """Serving a queue in turn on a flat pool, each job a start or a booking, with no more bookings than matter.
 
-Conservative backfilling books every job, and books them all anew whenever one ended early. Of thousands of
-bookings few decide what starts now. So bookings are owed until somebody asks for them
-(:meth:`Turns.make_owed`), and only those are made at once that may be in the way of a start:
+Conservative backfilling books every job, and books all jobs anew whenever a job ended early. Of thousands of
+bookings few decide what starts now. So bookings are owed until they are asked for
+(:meth:`Turns.make_owed`), and only bookings that may be in the way of a start are made at once:
 
 * A *candidate* is a waiting job that could start now if none of the bookings that are owed were made. They
   can only take from it; so without a candidate nothing starts.
-* A job is *in the way* of a later one if its booking is owed and it could run at some moment of the time for
-  which the later one is to run. Bookings that are made meanwhile only take from it; so if it is not in the
+* A job is *in the way* of a later job if its booking is owed and it could run at some moment of the time for
+  which the later job is to run. Bookings that are made meanwhile only take from it; so if it is not in the
   way now it will not be.
-* If nobody is in the way of a job, it may be served before its turn: the candidate starts, another one is
-  booked. If somebody is, he is booked first, in the same manner.
+* If no job is in the way of a job, the job may be served before its turn: a candidate starts, any other job
+  is booked. If a job is in the way, it is booked first, in the same manner.
 
-So the starts are those of serving one job after the other, and so are the bookings once they are asked for.
+So the starts are the same as when jobs are served in turn, and so are the bookings once they are asked for.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from headway.view.interface import View
 _INF = float("inf")
 _PENDING = Status.PENDING
 _order = attrgetter("order")
-#: So many short jobs are looked at one by one before a size's jobs are walked along in service order.
+#: So many short jobs are looked at singly before a size's jobs are walked along in service order.
 _FEW = 12
-#: So many waiting jobs are walked along in service order; of more, those that fit are found by size.
+#: So many waiting jobs are walked along in service order; of more jobs, the fitting jobs are found by size.
 _SHORT = 24
 #: Seconds by which sums of times may be wrong.
 _ROUNDING = 1e-3
 
 
 class Planned(msgspec.Struct, eq=False, gc=False):
-    """A booking before anybody asked for it."""
+    """A booking before it is asked for."""
 
     job: Job
     #: What it was booked with.
@@ -77,19 +77,19 @@ class Turns:
         """``begin(job, reason)`` starts a job that may."""
         self._view = view
         self._begin = begin
-        #: How many jobs are booked at most; those behind them may only start.
+        #: How many jobs are booked at most; the jobs behind them may only start.
         self.depth = depth
         self._jobs = list(jobs)
-        #: Whose turn it is: those before are started or booked.
+        #: The place of the job whose turn it is: the jobs before it are started or booked.
         self._at = 0
         #: The bookings that are made, in turn.
         self._plan: list[Planned] = []
-        #: Who was booked before their turn.
+        #: The jobs that were booked before their turn.
         self._early: dict[Job, Planned] = {}
-        #: Who was started: in which cycle, when, until when, on how many processors.
+        #: The jobs that were started: in which cycle, when, until when, on how many processors.
         self._begun: dict[Job, tuple[int, float, float, int]] = {}
-        #: What is free beside all of them, once two or more are booked; before, what the only one leaves at
-        #: its start.
+        #: What is free beside all bookings, once two or more jobs are booked; before that, what the only
+        #: booking leaves at its start.
         self._ahead: Ahead | None = None
         self._extra = 0
         #: How many bookings and starts there were when the bookings were handed out last.
@@ -126,10 +126,10 @@ class Turns:
         end = view.now + job.expected_runtime
         self._begun[job] = view._cycle, view.now, end, job.processors
 
-    # ------------------------------------------------------------------ while nobody or one is booked
+    # ------------------------------------------------------------------ while at most one job is booked
 
     def _serve_in_turn(self, reason: str) -> bool:
-        """Serve while no profile is needed; whether there is a candidate that needs one."""
+        """Serve while no profile is needed; whether there is a candidate that needs a profile."""
         view, jobs = self._view, self._jobs
         domain, now = view.domain, view.now
         count = len(jobs)
@@ -187,7 +187,7 @@ class Turns:
             return
         while (candidate := self._candidate(ahead)) is not None:
             last = self._last_booked()
-            # Each of them is in the way of the one before.
+            # Each of these jobs is in the way of the job before it.
             chain = [candidate]
             while chain:
                 job = chain[-1]
@@ -210,7 +210,7 @@ class Turns:
                     self._early[job] = Planned(job, processors, runtime, start)
 
     def _serve_few(self, ahead: Ahead, reason: str) -> None:
-        """As :meth:`_serve_out_of_turn` where few jobs are left: whoever is before a candidate is booked."""
+        """As :meth:`_serve_out_of_turn` where few jobs are left: each job before a candidate is booked."""
         view, jobs, early = self._view, self._jobs, self._early
         domain, now = view.domain, view.now
         minimum = ahead.minimum
@@ -256,10 +256,10 @@ class Turns:
         return found
 
     def _in_the_way(self, ahead: Ahead, job: Job, start: float, end: float, last: int) -> Job | None:
-        """The first job that is in the way of another one which is to run in [start, end).
+        """The first job that is in the way of ``job``, which is to run in [start, end).
 
-        Only those before the place ``last`` are booked. Where few are owed before ``job``, they are booked
-        instead, and it is to look again: then the answer is ``job``.
+        Only jobs before the place ``last`` are booked. Where few bookings are owed before ``job``, they are
+        made instead, and the caller is to look again: then the answer is ``job``.
         """
         jobs = self._jobs
         last = bisect_left(jobs, job.order, self._at, last, key=_order)
@@ -299,7 +299,7 @@ class Turns:
         return found
 
     def _book_upto(self, ahead: Ahead, last: int) -> None:
-        """Book those before the place ``last`` who are not started or booked already."""
+        """Book the jobs before the place ``last`` that are not started or booked already."""
         now, plan, begun, early = self._view.now, self._plan, self._begun, self._early
         for job in self._jobs[self._at : last]:
             if job in begun:
@@ -320,12 +320,12 @@ class Turns:
                 ahead.reserve(planned.start, planned.start + planned.runtime, planned.processors)
         return ahead
 
-    # ------------------------------------------------------------------ what others see
+    # ------------------------------------------------------------------ what callers see
 
     def make_owed(self) -> None:
         """Make the bookings that are owed, and hand all of them out.
 
-        What a booking leaves at its start is told as if all jobs were served one after the other.
+        What a booking leaves at its start is told as if all jobs were served in turn.
         """
         if self.owes:
             if self._ahead is None:
@@ -398,7 +398,7 @@ def shadow(
     for end, _, count, _ in releases:
         need -= count
         if need <= 0:
-            # Overdue: whoever holds them will leave any moment.
+            # Overdue: the job that holds them will leave any moment.
             start = end if end > now else next_after(now)
             if grid:
                 start = rounded_up(start, grid)
@@ -425,13 +425,13 @@ def released(now: float, free: int, running: Sequence[RunningEntry], grid: float
         profile = Profile.of_releases(now, free, ((entry[0], entry[2]) for entry in running))
         return Ahead.of(profile.times, profile.free)
     levels = accumulate([entry[2] for entry in running], initial=free)
-    # Of several ends at one time the last one says what is free then.
+    # Of several ends at one time the last end says what is free then.
     steps = dict(zip([now, *[entry[0] for entry in running]], levels, strict=True))
     return Ahead.of(list(steps), list(steps.values()))
 
 
 def _first(by_size: JobsBySize[Job], size: int, now: float, until: float, found: Job | None) -> Job | None:
-    """Who is earlier in order: ``found``, or the first job of a size that ends by ``until`` if it starts."""
+    """The earlier in order of ``found`` and the first job of a size that ends by ``until`` if it starts."""
     shortest = by_size.shortest(size)
     if now + shortest[0][0] > until:
         return found

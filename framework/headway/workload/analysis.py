@@ -14,8 +14,8 @@ Everything is computed from the columns of a trace, without a loop over jobs. Wh
 - A job counts in a table if what the table needs is known: classes, cells and work need a runtime (0 is
   one) and a size (the processors asked for, else those that it got), arrivals only the submission.
 - *Hours and days* are those of the machine's clock. The header's ``TimeZoneString`` names its zone, with
-  summer time; else ``TimeZone`` is added to UTC; else it is UTC. Without ``UnixStartTime`` nobody knows the
-  hour of time 0: it is taken as a midnight (which it is for workload models), and there are no weekdays.
+  summer time; else ``TimeZone`` is added to UTC; else it is UTC. Without ``UnixStartTime`` the hour of time 0
+  is unknown: it is taken as a midnight (which it is for workload models), and there are no weekdays.
 - *Offered load* of a day is the work of the jobs that are submitted on it over what the machine can do in
   24 hours, on the first and the last day as well. The paper's figure 2 plots "the amount of queued
   work-load over time" in per cent; this is the reading that needs no schedule.
@@ -339,7 +339,7 @@ def clock_of(trace: Trace, zone: str | None = None, notes: list[str] | None = No
 
 
 def named_zone(name: str) -> tzinfo | None:
-    """The time zone of that name; None if nobody knows it."""
+    """The time zone of that name; None if it is unknown."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown, no zone's name at all, a directory of zones
@@ -399,7 +399,7 @@ def hour_rows(jobs: Jobs, clock: Clock) -> list[Row]:
 
 
 def weekday_rows(jobs: Jobs, clock: Clock) -> list[Row]:
-    """Submissions on each day of the week, from Monday; none if nobody knows the date."""
+    """Submissions on each day of the week, from Monday; none if the date is unknown."""
     if clock.first_day is None:
         return []
     day = clock.day

@@ -16,7 +16,7 @@ predecessor ended: the user's think time.
   follow these.
 
 Chains are read from the log as it was recorded, before its load is changed: think times are the users'.
-Where loads are changed by the times between submissions, those of jobs that follow nobody change.
+Where loads are changed by the times between submissions, the times of jobs that follow no job change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Flags = NDArray[np.bool_]
 
 
 def recorded_chains(trace: Trace) -> bool:
-    """Whether the trace itself says of any job whom it follows."""
+    """Whether the trace itself says of any job which job it follows."""
     return bool((trace.records[:, Column.PRECEDING] > 0).any())
 
 
@@ -121,9 +121,9 @@ def _infer(records: Records, known: _Flags, think: float) -> None:
 
 
 def chains_of(trace: Trace, jobs: Sequence[TraceJob]) -> dict[str, Follows]:
-    """Whom these jobs of a trace of :func:`with_chains` (in its order) follow, by id.
+    """The preceding jobs of these jobs of a trace of :func:`with_chains` (in its order), by id.
 
-    A job whose preceding one is not among them, or not before it, follows nobody: it is submitted at its
+    A job whose preceding job is not among them, or not before it, follows no job: it is submitted at its
     own time.
     """
     records = trace.records

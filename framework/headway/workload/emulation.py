@@ -14,7 +14,7 @@ decimal numbers. The status of a record is what happened under another scheduler
 that is not ended at its estimate is ``completed``. A job's id is its number, and for the second and further
 jobs of one number in the trace ``15#2``, ``15#3``. The dependencies of fields 17 and 18 are left out,
 because the submit times of a recorded trace have them in them; :mod:`headway.workload.chains` reads them
-for those who want submissions to react.
+for emulations in which submissions react.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ sections 3 and 4. What was decided here:
 - Deviations are those of a sample, and cv is the deviation over the mean.
 - *Normalised waiting time*: the mean wait over the number of jobs times the mean runtime. The paper says that
   it does not depend on the number of jobs, which is false for few: work that is cut into n equal jobs on one
-  processor gives (n - 1) / 2n. And it is divided by the number, so whoever has few jobs looks badly served.
+  processor gives (n - 1) / 2n. And it is divided by the number, so a group of few jobs looks badly served.
   Beside it stands the *flow ratio* (ours), all runtimes over all runtimes and waits, which has neither
   defect.
 - *Failed* is the share of the jobs of known status that failed or were cancelled.

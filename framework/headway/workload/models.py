@@ -26,7 +26,7 @@ class Workload:
     processors: int | None = None
     #: What was done to meet the options, such as how a load was reached; a line each.
     notes: tuple[str, ...] = ()
-    #: Whom jobs follow, by id (:mod:`headway.workload.chains`).
+    #: The job that each job follows, by id (:mod:`headway.workload.chains`).
     chains: Mapping[str, Follows] = field(default_factory=dict)
 
 

@@ -163,8 +163,8 @@ def backfill_interval(config: dict[str, str]) -> float:
 
 
 #: The longest time between two rounds of Slurm's backfill scheduler with which heterogeneous jobs are
-#: started, seconds: until its round has come, a released one holds up whoever is released after it in its
-#: partition.
+#: started, seconds: until its round has come, a released job holds up the jobs that are released after it in
+#: its partition.
 _QUICK_ROUND = 5.0
 
 

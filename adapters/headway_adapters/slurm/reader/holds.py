@@ -1,4 +1,4 @@
-"""Who holds a job: headway, the submit filter for it, its user, an administrator, or Slurm itself."""
+"""The holder of a job: headway, the submit filter for it, its user, an administrator, or Slurm itself."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ USER_HOLD = "headway:user-hold"
 
 @dataclass(frozen=True)
 class Hold:
-    """Who holds a job."""
+    """The holder of a job."""
 
     held: bool = False
     #: The submit filter does, for headway.
     from_filter: bool = False
-    #: As :attr:`SnapshotJob.held_by`; "" if nobody does.
+    #: As :attr:`SnapshotJob.held_by`; "" if it is not held.
     by: str = ""
     #: Why headway may not start it; "" if it may.
     why: str = ""
 
 
 def hold_of(record: JobRecord, hold_marker: str) -> Hold:
-    """Who holds a job, if it is held. ``hold_marker``: how a comment begins by which an
+    """The holder of a job, if it is held. ``hold_marker``: how a comment begins by which an
     administrator holds it."""
     comment, reason = values.text(record.admin_comment), values.text(record.state_reason)
     described = values.text(record.state_description)
@@ -50,7 +50,7 @@ def hold_of(record: JobRecord, hold_marker: str) -> Hold:
 def _holder(
     reason: str, described: str, comment: str, hold_marker: str, *, from_filter: bool
 ) -> tuple[str, str]:
-    """Who holds a held job, and why headway may not start it ("" if it may)."""
+    """The holder of a held job, and why headway may not start it ("" if it may)."""
     if from_filter:
         return "headway", ""
     if comment.split(":")[0].split()[:1] == [hold_marker]:

@@ -106,7 +106,7 @@ class _Waiting:
     request: Request
     attributes: dict[str, Any] | None
     detail: Detail
-    #: What keeps it from starting, and who does.
+    #: What keeps it from starting, and its holder.
     blocked: str
     held_by: str
     #: A start that headway asked for is on its way.
@@ -442,7 +442,7 @@ class _Reading:
             self._put_elements(waiting, array, tasks, None if each_its_own else conditions)
 
     def _barrier(self, record: JobRecord, pools: tuple[str, ...], hold: Hold, unfit: str) -> tuple[str, str]:
-        """What keeps a job from starting besides what it depends on, and who holds it."""
+        """What keeps a job from starting besides what it depends on, and its holder."""
         if hold.why:
             return hold.why, hold.by
         if pools[0] not in self.managed:
@@ -452,7 +452,7 @@ class _Reading:
         return unfit, hold.by
 
     def _is_unsaid(self, record: JobRecord, conditions: Conditions) -> bool:
-        """Whether nobody but Slurm knows what a job depends on, so that it is to be asked."""
+        """Whether only Slurm knows what a job depends on, so that it is to be asked."""
         if not conditions.unsaid or self._begin(record):
             return False
         comment, reason = values.text(record.admin_comment), values.text(record.state_reason)
@@ -543,15 +543,15 @@ def _nodes_wanted(record: JobRecord) -> _Wanted:
         return _Wanted(None, node_list, excluded, pin.least, pin.most)
     elif set(pin.nodes) == set(node_list):
         return _Wanted(pin, pin.asked, excluded, pin.least, pin.most)
-    # Somebody changed the node list since: the pin is history.
+    # The node list was changed since: the pin is history.
     return _Wanted(None, node_list, excluded, least, most)
 
 
 def partitions_listed(record: JobRecord, told: marker.Pin | None) -> tuple[str, ...]:
     """The partitions that a job's user listed, in that order; () if it is one.
 
-    ``told``: what headway wrote when it chose one of them for a start. If the job is in another one now,
-    somebody moved it since.
+    ``told``: what headway wrote when it chose a partition for a start. If the job is in another partition
+    now, it was moved since.
     """
     named = tuple(dict.fromkeys(filter(None, values.text(record.partition).split(","))))
     if len(named) > 1:

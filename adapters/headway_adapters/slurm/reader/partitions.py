@@ -13,7 +13,7 @@ from headway.model import PoolBounds, PoolDescription
 from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.documents import MIB, node_names, records
 
-#: What bounds who may be in a partition, and how each says that it does not.
+#: What bounds which jobs may be in a partition, and how each bound says that it does not.
 _BOUNDS = {
     "AllowGroups": "ALL", "AllowAccounts": "ALL", "DenyAccounts": "", "AllowQos": "ALL", "DenyQos": "",
     "AllocNodes": "ALL", "RootOnly": "NO", "ReqResv": "NO",
@@ -36,7 +36,7 @@ class Partition:
     exclusive: bool = False
     #: How many jobs Slurm puts on each processor whether they wish it or not (``OverSubscribe=FORCE:2``).
     forced: int = 1
-    #: Who may be in it, as far as that is not everybody: ``{"AllowGroups": "physics"}``.
+    #: The jobs that may be in it, if not all: ``{"AllowGroups": "physics"}``.
     bounds: Mapping[str, str] = field(default_factory=dict)
     #: How large a job there may be at most, where that is bounded: ``{"MaxNodes": 4}``; memory in MB.
     most: Mapping[str, int] = field(default_factory=dict)

@@ -66,6 +66,6 @@ def job_state(raw: Any, nodes: Any, notes: set[str]) -> tuple[str, str]:
     if flagged == "pending":
         return "pending", ""
     if not state:
-        # Something we do not know: what it has, it keeps; else nobody starts it.
+        # A state that we do not know: the job keeps what it has; else it is not started.
         return ("running", "") if values.text(nodes) else ("pending", "")
     return state, outcome

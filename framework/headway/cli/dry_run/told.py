@@ -44,7 +44,7 @@ def report(
     trusted = one.after(result, site.catalogue, known=figures) if one is not None else None
     written: list[Path] = []
     try:
-        # Before anything is printed: a reader who goes away early (| head) must not cost the files.
+        # Before anything is printed: a reader that goes away early (| head) must not cost the files.
         if out is not None:
             with quiet_collector():
                 schedule = write_outputs(

@@ -11,7 +11,7 @@ from headway.experiment.steady import RISES, SUSPECT, saturation
 
 #: Measured jobs, below which a run is short.
 JOBS = BATCH_JOBS
-#: Share of the processor-seconds held that nobody asked for.
+#: Share of the processor-seconds held that no job asked for.
 FRAGMENTED = 0.05
 #: Metrics that the rules look at.
 METRICS = ("mean wait", "mean bounded slowdown")

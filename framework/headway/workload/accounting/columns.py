@@ -26,7 +26,7 @@ _BESIDE = frozenset(
     ("JobName", "User", "Account", "Group", "Submit", "Start", "End", "Elapsed", "ElapsedRaw", "Timelimit",
      "TimelimitRaw", "NCPUS", "AllocCPUS", "ReqCPUS", "NNodes", "State", "Partition", "QOS", "Comment")
 )  # fmt: skip
-#: Columns that hold what somebody has written.
+#: Columns that hold what a user has written.
 FREE = frozenset({"JobName", "Comment", "AdminComment", "SystemComment", "SubmitLine", "WorkDir", "Extra",
                   "Container", "WCKey", "Reservation", "Constraints", "Licenses"})  # fmt: skip
 #: Ways to read a line that are looked at.
