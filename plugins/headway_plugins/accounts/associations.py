@@ -7,7 +7,7 @@ from headway_plugins.accounts.tree import ROOT, Entry
 
 
 def entry_of(one: Association) -> Entry:
-    """A node of the batch system's accounts as one of a tree."""
+    """A node of the batch system's accounts as a node of a tree."""
     where = f"account {one.account}" if not one.user else f"account {one.account}, user {one.user}"
     return Entry(
         one.account, one.user, one.account if one.user else one.parent or ROOT, one.shares, one.priority,
@@ -16,7 +16,7 @@ def entry_of(one: Association) -> Entry:
 
 
 def same_shares(one: SitePolicy, other: SitePolicy) -> bool:
-    """Whether nothing is otherwise but what was used and what others than fair share go by."""
+    """Whether nothing that fair share goes by has changed, except usage."""
     if one.half_life != other.half_life or one.qos_billing != other.qos_billing:
         return False
     return [entry_of(a) for a in one.associations] == [entry_of(a) for a in other.associations]

@@ -24,7 +24,7 @@ def period_begin(time: float, period: Period, zone: zoneinfo.ZoneInfo) -> float:
 
 
 def next_period(time: float, period: Period, zone: zoneinfo.ZoneInfo) -> float:
-    """When the next one begins."""
+    """When the next period begins."""
     begin = datetime.datetime.fromtimestamp(period_begin(time, period, zone), zone)
     days = {"daily": 1, "weekly": 7, "monthly": 31, "quarterly": 92, "yearly": 366}[period]
     # At noon, so that an hour that a clock is put on or back does not end in another day.

@@ -78,7 +78,7 @@ class CountingOptions(pydantic.BaseModel):
         return self._past
 
     def tree(self, entries: Sequence[Entry] | None = None) -> Tree:
-        """The accounts that the options list, or those of the batch system in its order."""
+        """The accounts that the options list, or the batch system's accounts in its order."""
         return Tree(
             self._entries if entries is None else entries,
             unknown_shares=self.unknown_shares,

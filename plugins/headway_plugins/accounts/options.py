@@ -26,8 +26,7 @@ def is_from_slurm(value: object) -> bool:
 
 
 def required(*values: object) -> frozenset[Required]:
-    """What a plugin with these options requires: the batch system's policy if one of them is to be as that
-    has it."""
+    """What a plugin with these options requires: the batch system's policy if an option is taken from it."""
     return frozenset({"policy"}) if any(map(is_from_slurm, values)) else frozenset()
 
 

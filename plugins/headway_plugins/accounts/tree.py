@@ -1,12 +1,12 @@
-"""The accounts of a site and the users in them: who has how many shares of what.
+"""The accounts of a site and the users in them, with their shares.
 
 A tree. Its inner nodes are accounts, whose names are unique; its leaves are associations, a user in an
-account. A user may be in several accounts. Shares are relative to those of the siblings. Who has none of
-their own (``parent``, as Slurm's Fairshare=parent) is no sibling: a user has a part in what the account has,
-and those in such an account are siblings of that account's own.
+account. A user may be in several accounts. Shares are relative to the siblings' shares. A node without shares
+of its own (``parent``, as Slurm's Fairshare=parent) is no sibling. If it is a user, the user has a part in
+what the account has. If it is an account, its nodes are siblings of the account's own siblings.
 
 A job belongs to the association of its user in the account that it names, else in its group, else in the
-user's default account, else in the first one that names the user. What nobody listed is added: an unknown
+user's default account, else in the first account that names the user. What is not listed is added: an unknown
 account below the root, an unknown user in its account.
 """
 
@@ -31,7 +31,7 @@ NOBODY = "(nobody)"
 
 @dataclass(frozen=True)
 class Entry:
-    """One node of the tree as a site wrote it down."""
+    """A node of the tree as a site wrote it down."""
 
     #: The name of the account; of an association, that of the account that the user is in.
     account: str
@@ -39,7 +39,7 @@ class Entry:
     user: str = ""
     #: The account above; "" for the root. An association's is its account.
     parent: str = ROOT
-    #: None: what the account above has, together with others who have none of their own.
+    #: None: what the account above has, together with all its nodes without shares of their own.
     shares: float | None = 1.0
     #: Of the factor ``association``; any scale.
     priority: float = 0.0
@@ -57,12 +57,12 @@ class Entry:
 class Shape:
     """The tree as arrays, a value a node. Node 0 is the root; a node's parent stands before it."""
 
-    #: Who shares are a part of: the next account above that has shares of its own.
+    #: The node that the shares are a part of: the next account above that has shares of its own.
     parent: NDArray[np.intp]
     is_user: NDArray[np.bool_]
-    #: Who has no shares of their own.
+    #: The nodes without shares of their own.
     joint: NDArray[np.bool_]
-    #: As written down; 0 for those.
+    #: As written down; 0 for joint nodes.
     shares: Floats
     #: Of the siblings' shares, this node's part, 0 to 1.
     part: Floats
@@ -86,7 +86,7 @@ class Shape:
 
     @cached_property
     def any_joint(self) -> bool:
-        """Whether there is anybody without shares of their own."""
+        """Whether there is a node without shares of its own."""
         return bool(self.joint.any())
 
     @cached_property
@@ -124,7 +124,7 @@ class Shape:
 
 
 class Tree:
-    """Accounts and associations; grows where jobs come of somebody whom nobody listed."""
+    """Accounts and associations; grows where jobs come of users or accounts that are not listed."""
 
     def __init__(
         self, entries: Iterable[Entry] = (), *, unknown_shares: float = 1.0, in_order: bool = False
@@ -135,7 +135,7 @@ class Tree:
         self._in_order = in_order
         self.entries: list[Entry] = [Entry(ROOT, parent="")]
         self.unknown_shares = unknown_shares
-        #: Whether somebody listed accounts, so that one who is not there is worth a word.
+        #: Whether the site listed accounts, so that an account that is not listed is reported.
         self.listed = False
         self._accounts: dict[str, int] = {ROOT: 0}
         self._users: dict[tuple[str, str], int] = {}
@@ -157,7 +157,7 @@ class Tree:
         return self._accounts
 
     def association(self, account: str, user: str) -> int | None:
-        """The node of a user in an account; None if nobody listed it."""
+        """The node of a user in an account; None if it is not listed."""
         return self._users.get((account, user))
 
     def node(self, account: str, group: str, user: str) -> tuple[int, str]:
@@ -179,7 +179,7 @@ class Tree:
         return self._users[account, user], unknown if self.listed else ""
 
     def priorities(self) -> Floats:
-        """Each node's priority; one without has that of the node above."""
+        """Each node's priority; a node without a priority has that of the node above."""
         shape = self.shape()
         found = np.array([entry.priority for entry in self.entries])
         for depth, above in zip(shape.depths, shape.above, strict=True):
@@ -206,7 +206,7 @@ class Tree:
             stack.extend((child, depth + 1) for child in reversed(children))
 
     def _among_siblings(self, node: int) -> tuple[bool, str | int]:
-        """Where a node stands among those of its account: users first."""
+        """Where a node stands among the nodes of its account: users first."""
         entry = self.entries[node]
         if entry.user:
             return False, entry.user

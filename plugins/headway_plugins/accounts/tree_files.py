@@ -13,8 +13,8 @@ An account may have ``shares`` (default 1; ``parent``: none of its own), ``prior
 ``users`` and ``accounts``; a user ``shares``, ``priority``, ``target``, ``bound`` and ``default``, or only a
 number, the shares.
 
-``resource_group`` has lines ``name id parent shares``. Who is nobody's parent is a user, in the account above
-(PBS's ``fairshare_entity: euser``), which is the user's default account.
+``resource_group`` has lines ``name id parent shares``. A name that is no line's parent is a user, in the
+account above (PBS's ``fairshare_entity: euser``), which is the user's default account.
 """
 
 from __future__ import annotations

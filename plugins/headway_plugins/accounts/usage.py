@@ -2,7 +2,7 @@
 
 A job that runs at a *rate* (billed units a second, such as its processors) from one moment to another adds
 ``rate x seconds``. What was used ``age`` seconds ago counts ``2 ** (-age / half_life)`` times, second by
-second; so the sum is that of the integral, whenever somebody looks, and no step of a clock has a part in it.
+second; so the sum is that of the integral at whatever moment it is read, and no step of a clock changes it.
 Running jobs count up to now.
 
 News may come late and in any order: a job counts from its start to its end, not from when that was told.
@@ -36,7 +36,7 @@ class Ledger:
         self.reset_at = -math.inf
 
     def begin(self, job_id: str, whose: int, rate: float, at: float) -> None:
-        """The job runs from ``at`` on. One that runs already is as it was if nothing else is said of it."""
+        """The job runs from ``at`` on. A job that runs already stays as it was if its user and rate do."""
         at = max(at, self.reset_at)
         known = self.running.get(job_id)
         if known is not None:
@@ -53,7 +53,7 @@ class Ledger:
             self.add(whose, rate, since, at)
 
     def reset(self, at: float) -> None:
-        """Everybody has used nothing before ``at``."""
+        """Forget all usage before ``at``."""
         self.reset_at = at
         self.running = {
             job_id: (whose, rate, max(since, at)) for job_id, (whose, rate, since) in self.running.items()
@@ -71,7 +71,7 @@ class Ledger:
         return np.maximum(used, 0.0)
 
     def add(self, whose: int, rate: float, begin: float, end: float) -> None:
-        """Somebody used ``rate`` from ``begin`` to ``end``."""
+        """The node ``whose`` used ``rate`` from ``begin`` to ``end``."""
         raise NotImplementedError
 
     def worth(self, begin: Floats, now: float) -> Floats:
@@ -87,7 +87,7 @@ class Ledger:
         raise NotImplementedError
 
     def grant(self, whose: int, amount: float, at: float) -> None:
-        """Somebody has used so much, as it counts at ``at``; nobody says when."""
+        """The node ``whose`` has used so much, as it counts at ``at``; it is not known when."""
         raise NotImplementedError
 
     def saved(self) -> dict[str, Any]:
@@ -187,8 +187,8 @@ class Decaying(Ledger):
 
 class Windowed(Ledger):
     """Usage in windows of ``interval`` seconds that follow each other from time 0 on, of which the latest
-    ``depth`` count: this one once, the one before ``decay`` times, the one before that ``decay ** 2``
-    times."""
+    ``depth`` count: the present window once, the window before ``decay`` times, the window before that
+    ``decay ** 2`` times."""
 
     def __init__(self, interval: float, depth: int, decay: float) -> None:
         super().__init__()

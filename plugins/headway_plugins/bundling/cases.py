@@ -1,14 +1,14 @@
 """Which subjobs an elastic job asks for: the cases of the paper's event handlers, section 3.4.
 
-:func:`first_subjobs` answers for a job that waits, :func:`further_subjobs` for one that runs, and
+:func:`first_subjobs` answers for a waiting job, :func:`further_subjobs` for a running job, and
 :func:`when_placeholder_starts` when its original request could start after all. Each takes the earliest
 projected completion.
 
 Decisions on what the paper leaves open
 - Ties go to the lowest case. Among additions to a running job fewer processor-seconds asked come first.
 - Case 3 of a waiting job needs a slot of type II that outlasts a migration.
-- The shapes of additions to a running job are in a technical report that is not to be had. Here the sizes
-  are those that bring a later part of the run to another degree: ceil(P_t / d) - q_k.
+- The shapes of additions to a running job are in a technical report that is not to be had. Here each size
+  brings a later part of the run to another degree: ceil(P_t / d) - q_k.
 - A job is moved to its original request only if it ends within that request's limit.
 """
 
@@ -35,7 +35,7 @@ class Request(NamedTuple):
 class Choice(NamedTuple):
     """What an elastic job asks for, and what it makes of it."""
 
-    #: 1: for as long as it lasts; 2: until the shadow time; 3: one of each.
+    #: 1: for as long as it lasts; 2: until the shadow time; 3: a subjob of each kind.
     case: int
     subjobs: tuple[Request, ...]
     #: T_c: the projected completion, absolute seconds.
@@ -143,7 +143,7 @@ class _Best:
         self._members = members
         self._shadow, self._lasting = slots.shadow, slots.lasting
         self._bound = bound
-        #: Completion, processor-seconds asked, case, processors of one subjob and of the other.
+        #: Completion, processor-seconds asked, case, processors of the first and of the second subjob.
         self._key: tuple[float, float, int, int, int] | None = None
         self._ahead: tuple[Interval, ...] = ()
 

@@ -13,7 +13,7 @@ from headway_plugins.bundling.model import EQUAL, Interval, Member, Model, progr
 
 
 class Elastic(msgspec.Struct, eq=False):
-    """One job that may run as a bundle. Times are absolute seconds."""
+    """A job that may run as a bundle. Times are absolute seconds."""
 
     job_id: str
     pool: str
@@ -36,7 +36,7 @@ class Elastic(msgspec.Struct, eq=False):
     using: list[str] = []
     moved_at: float | None = None
     safe: float = 0.0
-    #: That move was refused; what the one before it had made safe.
+    #: Whether that move was refused; what the move before it had made safe.
     refused: bool = False
     before: float = 0.0
     #: Subjobs submitted so far.
@@ -62,7 +62,7 @@ class Elastic(msgspec.Struct, eq=False):
         self.running = True
 
     def present(self, now: float) -> Interval | None:
-        """The interval of this moment; the earlier one has ended."""
+        """The interval of this moment; the earlier interval has ended."""
         return next((i for i in self.intervals if i.start <= now + EQUAL < i.end), None)
 
     def may_grow(self, now: float) -> bool:

@@ -11,8 +11,8 @@ from headway.results import RunResult
 
 
 def fragmentation(result: RunResult, begin: float | None = None, end: float | None = None) -> float:
-    """Processors that are idle while somebody waits: mean over that time, from ``begin`` to ``end`` (absolute
-    seconds; default: the whole run). A job whose application runs does not wait. 0 if nobody ever waits."""
+    """Processors that are idle while a job waits: mean over that time, from ``begin`` to ``end`` (absolute
+    seconds; default: the whole run). A job whose application runs does not wait. 0 if no job ever waits."""
     curves = system_curves(result)
     times = np.append(curves.busy.times, curves.busy.end)
     first = curves.busy.begin if begin is None else begin

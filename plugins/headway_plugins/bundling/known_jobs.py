@@ -17,7 +17,7 @@ from headway_plugins.bundling.elastic import Elastic
 from headway_plugins.bundling.model import EQUAL, Model
 
 PENDING, WAITING, STARTING = Status.PENDING, Status.WAITING, Status.STARTING
-#: Seconds after which a subjob that nobody uses is taken back again.
+#: Seconds after which a subjob that no job uses is taken back again.
 _AGAIN = 15.0
 
 
@@ -32,19 +32,19 @@ class ElasticJobs(Plugin):
             self.options.penalty, on_tick(self.options.migration), self.options.migration_per_process
         )
         self._only = frozenset(self.options.only)
-        #: In order of submission; and those of them that run as bundles or have asked for subjobs.
+        #: In order of submission; and the jobs among them that run as bundles or have asked for subjobs.
         self._elastic: dict[str, Elastic] = {}
         self._active: dict[str, Elastic] = {}
-        #: Jobs that were submitted in this step and may be elastic; subjobs that nobody uses, and from when
+        #: Jobs that were submitted in this step and may be elastic; subjobs that no job uses, and from when
         #: on they are to be taken back.
         self._arrived: list[str] = []
         self._orphans: dict[str, float] = {}
-        #: Subjobs that were taken back before they ran, whose end is no news; and running ones.
+        #: Subjobs that were taken back before they ran, whose end is no news; and running subjobs.
         self._cancelled: set[str] = set()
         self._killed: set[str] = set()
         #: Bundles that lost a member with processes on it.
         self._broken: dict[str, None] = {}
-        #: Those of them whose member reached its limit.
+        #: The bundles among them whose member reached its limit.
         self._late: set[str] = set()
         #: J_0 that are to be held instead of started, and why; "": only not now.
         self._dropped: dict[str, str] = {}
@@ -92,7 +92,7 @@ class ElasticJobs(Plugin):
         return not job.reservation and subjobs_request(request, plain) == request
 
     def _lost(self, job_id: str, *, late: bool = False) -> bool:
-        """A member is gone, or back in the queue; whether it was one. ``late``: it reached its limit."""
+        """A member is gone, or back in the queue; whether it was a member. ``late``: it reached its limit."""
         for job in self._active.values():
             asked = job.asked.pop(job_id, None) is not None
             if job.members.pop(job_id, None) is not None:
@@ -106,7 +106,7 @@ class ElasticJobs(Plugin):
         return False
 
     def _runs_alone(self, job: Elastic, now: float) -> None:
-        """It runs on its own request, as everybody does; nobody waits for what it asked for."""
+        """The job runs on its own request, as other jobs do; no job waits for what it asked for."""
         self._orphans.update(dict.fromkeys(job.asked, now))
         self._forget(job.job_id)
 

@@ -5,20 +5,20 @@ Applications. SC 2015, section 3. The policy is the paper's unmodified batch sch
 request, stays in its queue. What is asked for is in :mod:`.cases`, by the plans of :mod:`.planning`.
 
 A step of an instant: the policy's own pass, then the J_0 of running bundles that it has started; if that
-frees processors the policy passes again. Then the elastic jobs are asked in order of submission, each
-with the slots that those before it have left. Their subjobs arrive in a further round of the same instant,
-behind the queue; those that do not start then are taken back, and the job is asked again at the next event.
+frees processors the policy passes again. Then the elastic jobs are asked in order of submission, each with
+the slots that the jobs before it have left. Their subjobs arrive in a further round of the same instant,
+behind the queue. A subjob that does not start then is taken back, and the job is asked again at the next
+event.
 
 Decisions on what the paper leaves open
 - A job is elastic from the instant of its submission if it has not started in it.
 - A job whose application is being moved is asked when it has arrived.
-- ``activation``: jobs that wait are asked only while more than so many jobs are queued; those that run,
-  always.
+- ``activation``: waiting jobs are asked only while more than so many jobs are queued; running jobs always.
 - After a move to J_0, or a restart there, a job is asked no more; if J_0 is to be dropped it is held, and
   ends with its application.
-- If a member is lost with processes on it, the application goes on from its last move on the others if that
-  completes in time; else it waits again, with what was done at that move, and asks for the rest only. Its
-  own request keeps its limit. A launch from a checkpoint takes no longer than any other.
+- If a member is lost with processes on it, the application goes on from its last move on the other members if
+  that completes in time. Else it waits again, with what was done at that move, and asks for the rest only.
+  Its own request keeps its limit. A launch from a checkpoint takes no longer than any other launch.
 - If a member was lost because it reached its limit, less was done than planned: a job that waits again after
   that asks for the whole.
 - A subjob that has not arrived within a minute is not waited for. What cannot be taken back is tried again
@@ -346,7 +346,7 @@ class Bundling(ElasticJobs):
     def _turn(self, job: Elastic, state: State) -> Migrate | None:
         """J_0 has been started: what becomes of the bundle. None: J_0 is not needed."""
         now, model, job_id = state.now, job.model, job.job_id
-        # What runs already, since somebody else started it, is used.
+        # What runs already, since headway did not start it, is used.
         own = state.jobs[job_id]
         otherwise = job.completion if _ordered_now(own, now) else _INF
         option, completion = when_placeholder_starts(model, now, job.progress(now), otherwise)
@@ -369,7 +369,7 @@ class Bundling(ElasticJobs):
         return job.sent(now, {job_id: member}, f"{what} on its own request", restart=restart)
 
     def _mend(self, job: Elastic, state: State) -> Iterator[Decision]:
-        """Processes were lost with a member: go on from the last move on the others, or wait again."""
+        """Processes were lost with a member: go on from the last move on the other members, or wait again."""
         now, model = state.now, job.model
         job.done, job.intervals, job.settled = job.safe, [], False
         intervals = plan(model, now, job.safe, job.members.values(), model.migration) if job.members else None

@@ -3,8 +3,8 @@
 F. Liu, J. B. Weissman: Elastic Job Bundling: An Adaptive Resource Request Strategy for Large-Scale Parallel
 Applications. SC 2015, section 3.2.
 
-The application keeps its P_t processes. On q processors up to d(q) = ceil(P_t / q) of them share one, its
-*degree* of over-subscription, and the whole takes p(q) = Delta * d(q) * R_t seconds.
+The application keeps its P_t processes. On q processors up to d(q) = ceil(P_t / q) of them share a processor:
+d(q) is its *degree* of over-subscription, and the whole takes p(q) = Delta * d(q) * R_t seconds.
 
 Decisions on what the paper leaves open or contradicts
 - Delta counts only where processors are shared, else equation 2 at q = P_t contradicts equation 1.
@@ -47,7 +47,7 @@ class Model(NamedTuple):
     processors: int
     #: R_t: seconds on as many processors, the job's walltime.
     walltime: float
-    #: O_max: the most processes on one processor.
+    #: O_max: the most processes on a processor.
     omax: int = 8
     #: Delta: penalty on the time of processors that are shared.
     delta: float = 1.0

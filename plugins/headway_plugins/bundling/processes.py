@@ -1,7 +1,7 @@
 """Which process of an application runs on which processor, and which of them a bulk migration moves.
 
-The paper shows one case of it (Figure 2); this reproduces it. Processes are numbered from 1. Of q processors
-each has floor(P_t / q) processes, and the first P_t mod q one more.
+The paper shows a case of it (Figure 2); this module reproduces it. Processes are numbered from 1. Of q
+processors each has floor(P_t / q) processes, and the first P_t mod q have a further process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Processor = TypeVar("Processor", bound=Hashable)
 
 
 class Move(NamedTuple):
-    """A process that goes from one processor to another."""
+    """A process that goes from a processor to another processor."""
 
     process: int
     source: Hashable
@@ -41,12 +41,12 @@ def redistribute(
     joining: Iterable[Processor] = (),
     leaving: Iterable[Processor] = (),
 ) -> tuple[dict[Processor, tuple[int, ...]], list[Move]]:
-    """The placement after processors joined, at the end of the order, and others left; and the moves to it,
-    by process.
+    """The placement after processors joined, at the end of the order, and other processors left; and the
+    moves to it, by process.
 
-    Processors above their share give their highest processes to those that join, each filled up before the
-    next, then to old ones below their share. Processes of processors that leave go, in their order, each to
-    the processor with the fewest, the first on ties.
+    Processors above their share give their highest processes to the processors that join, each filled up
+    before the next, then to old processors below their share. Processes of processors that leave go, in their
+    order, each to the processor with the fewest processes, the first on ties.
 
     Raises ValueError for a processor that joins twice, leaves without being there, or is the last to leave.
     """

@@ -8,7 +8,7 @@ from headway_plugins.bundling.slots import Slots, backfillable
 
 
 class Room:
-    """The processors of a pool: those that are free, those that jobs have, and what the head of the queue may
+    """The processors of a pool: how many are free, how many jobs have, and what the head of the queue may
     claim of them."""
 
     def __init__(self, pool: PoolState, state: State) -> None:

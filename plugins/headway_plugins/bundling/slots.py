@@ -49,8 +49,8 @@ def from_windows(now: float, windows: Iterable[tuple[int, float]], longest: floa
 
 
 def backfillable(now: float, free: int, head: int | None, ends: Iterable[tuple[float, int]]) -> Slots:
-    """The slots from the processors that are free, those that the queue's head asks for (None: nobody
-    waits), and the running jobs as (expected end, processors), in any order."""
+    """The slots from the free processors, the processors that the queue's head asks for (None: no job waits),
+    and the running jobs as (expected end, processors), in any order."""
     if head is None:
         return Slots(free, free)
     reach, shadow = free, now

@@ -1,4 +1,4 @@
-"""Windows for large jobs: those that need most of the machine start then and at no other time.
+"""Windows for large jobs: jobs that need most of the machine start then and at no other time.
 
 After Y. Aridor, T. Domany, O. Goldshmidt, Y. Kliteynik, J. Moreira and E. Shmueli: "Open Job Management
 Architecture for the Blue Gene/L Supercomputer", 2005, section 4: the site of the SLURM cycle keeps jobs above
@@ -8,11 +8,11 @@ weekends. Decisions on what is left open:
 - A job is large if it asks for more than a share ``above`` of its pool's processors or nodes, whether these
   can be used at the moment or not.
 - While a large job waits for the next window no other job starts whose limit reaches into that window. So
-  the machine is empty when it opens, and nobody has to be killed. Where no large job waits it is not
-  emptied for nobody.
-- In a window large jobs are served first; among themselves, and all others, in the order in which they
+  the machine is empty when it opens, and no job has to be killed. Where no large job waits the machine is
+  not emptied.
+- In a window large jobs are served first; among themselves, and all other jobs, in the order in which they
   would be served without it. What runs when the window closes runs on.
-- A large job outside of a window is in no queue: it holds up nobody, and nothing is booked for it.
+- A large job outside of a window is in no queue: it delays no other job, and nothing is booked for it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from headway_plugins.calendars.options import WindowsOptions
 from headway_plugins.calendars.windows import around
 
 _INF = float("inf")
-#: Who waits in a queue is not asked again sooner than after so many seconds, because of time alone.
+#: Because of time alone a queued job is asked about again only after so many seconds.
 _PAUSE = 60.0
-#: What bars: a large job waits for a window, another one keeps clear of it.
+#: What bars: a large job waits for a window, any other job keeps clear of it.
 _LARGE, _OTHER = ("large-jobs", "large"), ("large-jobs", "other")
 
 
@@ -66,13 +66,13 @@ class LargeJobs(Plugin):
         super().__init__(options)
         self._zone = zoneinfo.ZoneInfo(options.zone)
         self._epoch = 0.0
-        #: Until when the window is open (0: it is not), and when the next one opens; seconds of the run.
+        #: Until when the window is open (0: it is not), and when the next window opens; seconds of the run.
         self._open_until = 0.0
         self._opens = -_INF
         #: The same when the queues were last looked at for it.
         self._applied = (self._open_until, self._opens)
-        #: Whether others kept clear at the end of the last step, when the limit of one that does not will
-        #: reach into the window, and when those that wait are asked for that; seconds of the run.
+        #: Whether other jobs kept clear at the end of the last step, when the limit of a job that does not
+        #: will reach into the window, and when waiting jobs are asked about that; seconds of the run.
         self._clearing = False
         self._reaches = self._woken = _INF
         #: Pool -> all processors and nodes of it, also those that cannot be used now.
@@ -81,7 +81,7 @@ class LargeJobs(Plugin):
     # ------------------------------------------------------------------ when
 
     def _look(self, now: float) -> None:
-        """Find out in which window, and before which one, this moment is."""
+        """Find out in which window, and before which window, this moment is."""
         if now < self._changes():
             return
         since = now + self._epoch
@@ -90,7 +90,7 @@ class LargeJobs(Plugin):
         self._opens = opens - self._epoch
 
     def _changes(self) -> float:
-        """When the next window opens, or this one closes."""
+        """When the next window opens, or the open window closes."""
         return min(self._opens, self._open_until or _INF)
 
     # ------------------------------------------------------------------ hooks
@@ -120,7 +120,7 @@ class LargeJobs(Plugin):
             state.lifted(_OTHER)
         clearing = _a_large_one_waits(state)
         if clearing and (not self._clearing or self._woken <= state.now):
-            # Whoever cannot start any more leaves the queue, so that it holds up nobody there.
+            # A job that cannot start any more leaves the queue, so that it holds up no job there.
             self._ask_all(state)
             self._wake(state, max(self._reaches + 1.0, state.now + _PAUSE))
         elif clearing:
@@ -135,14 +135,14 @@ class LargeJobs(Plugin):
             self._sizes.clear()
 
     def _wake(self, state: State, at: float) -> None:
-        """Ask those that wait again when the limit of one of them reaches into the window."""
+        """Ask about the waiting jobs again when the limit of a job reaches into the window."""
         if at < min(self._woken, self._opens):
             self._woken = at
             for pool in state.pools.values():
                 state.wake_at(at, pool)
 
     def _ask_all(self, state: State) -> None:
-        """Ask everybody who waits in a queue, and look again when the window's state changes."""
+        """Ask about all queued jobs, and look again when the window's state changes."""
         self._reaches = self._woken = _INF
         for pool in state.pools.values():
             state.bar_queued(pool)
@@ -159,7 +159,7 @@ class LargeJobs(Plugin):
         # Stable: among themselves they stay as they are.
         return [job for _, job in sorted(zip(large, jobs, strict=True), key=lambda pair: not pair[0])]
 
-    # ------------------------------------------------------------------ who
+    # ------------------------------------------------------------------ which jobs
 
     def _is_large(self, job: Job, state: State) -> bool:
         processors, nodes = self._whole(job.pool, state)
@@ -191,7 +191,7 @@ class LargeJobs(Plugin):
 
 
 def _a_large_one_waits(state: State) -> bool:
-    """Whether a large job waits for a window: not one that was cancelled, held or changed since."""
+    """Whether a large job waits for a window: not a job that was cancelled, held or changed since."""
     return any(
         state.jobs.get(job.id) is job and job.barrier is not None and job.barrier.key == _LARGE
         for job in state.barred.get(_LARGE, ())

@@ -44,7 +44,7 @@ class WindowsOptions(pydantic.BaseModel):
         return self
 
     def refuse_parts(self, why: str) -> None:
-        """Raise ValueError for a window of a part of the machine, or for somebody."""
+        """Raise ValueError for a window of a part of the machine, or with users."""
         for name, window in self.windows.items():
             for key in ("pool", "nodes", "processors", "users", "accounts"):
                 if getattr(window, key):

@@ -4,10 +4,10 @@ After the Maui administrator's guide, "Standing Reservations" (SRCFG: DAYS, STAR
 HOSTLIST, USERLIST), Slurm's page on reservations (flags MAINT, DAILY, WEEKLY) and PBS's ``dedicated_time``.
 
 Every occurrence within ``horizon`` is kept as a reservation is: no job starts that is expected to run into
-it, bookings go around it, and it drains by itself. A window for nobody (maintenance) is known to headway
+it, bookings go around it, and it drains by itself. A window without users (maintenance) is known to headway
 alone, which suffices where it starts all jobs, and needs nothing of the batch system. A window for
 ``users`` or ``accounts`` (a standing reservation) is made in the batch system under its name, so that they
-can ask for it: the next occurrence; later ones are kept as those of maintenance are.
+can ask for it. Only the next occurrence is made; later occurrences are kept as for maintenance.
 
 Decisions on what is left open:
 

@@ -4,9 +4,9 @@ After PBS's prime time (administrator's guide, "Using Primetime and Holidays": q
 ``primetime_prefix`` or ``nonprimetime_prefix``); LSF's queues have a ``DISPATCH_WINDOW`` for it. Decisions on
 what is left open:
 
-- Who has started runs on when the pool closes, and a job may start that will not be over by then (PBS:
+- A job that has started runs on when the pool closes, and a job may start that will not be over by then (PBS:
   ``backfill_prime`` false).
-- A job of a closed pool is in no queue: it holds up nobody, and nothing is booked for it.
+- A job of a closed pool is in no queue: it delays no other job, and nothing is booked for it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Windows that repeat: on which days, from when until when, in a time zone.
 
-A day is the one on which a window begins. Decisions on what clocks do to it:
+A window belongs to the day on which it begins. Decisions on what clocks do to it:
 
 - ``to`` is a time of day, on the same day or, if it is not later, on the next; ``for`` is so long in real
   seconds, whatever the clocks do meanwhile.
 - What is to begin at a time that a clock leaves out in spring begins an hour later by that clock, or, if it
-  would be over by then, when the clock is put on; of two moments with one time in autumn a window begins
+  would be over by then, when the clock is put on; of two moments with the same time in autumn a window begins
   with the first and ends with the second.
 """
 
@@ -33,7 +33,7 @@ _LONGEST = 60
 
 
 def as_date(value: Any) -> Any:
-    """YAML reads dates by itself; text is one as ISO 8601 has it."""
+    """YAML reads dates by itself; text is a date as ISO 8601 has it."""
     if isinstance(value, str):
         try:
             return datetime.date.fromisoformat(value)
@@ -63,7 +63,7 @@ Words = Annotated[list[str], pydantic.BeforeValidator(_as_words)]
 
 
 class Window(pydantic.BaseModel):
-    """One entry of the calendar."""
+    """An entry of the calendar."""
 
     model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -171,7 +171,8 @@ def around(
     holidays: Mapping[str, list[datetime.date]],
 ) -> tuple[float | None, float]:
     """``(end, next)``: when the window ends in which this moment is (None: it is in none), and when the next
-    one begins; seconds since the epoch, infinite: not within about a year. Windows without a gap are one."""
+    one begins; seconds since the epoch, infinite: not within about a year. Windows without a gap count as
+    one."""
     found = sorted(
         occurrence
         for window in windows

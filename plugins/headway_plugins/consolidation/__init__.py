@@ -1,1 +1,1 @@
-"""Two jobs on one processor: who waits runs in the background on cycles that the foreground leaves idle."""
+"""Two jobs on a processor: a waiting job runs in the background on cycles that the foreground leaves idle."""

@@ -3,14 +3,14 @@
 X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and Consolidation in the
 Cloud. 2012, Algorithms 1 to 3.
 
-Each processor has a process in front and one behind, which lives on the cycles that the other leaves idle.
-Jobs that cannot start in front run behind, and are candidates for the front as much as those that wait:
+Each processor has a process in front and a process behind, which lives on the cycles that the first leaves
+idle. Jobs that cannot start in front run behind, and are candidates for the front as much as waiting jobs:
 
 1. Candidates, waiting and behind, in queue order: each that fits in front is *deployed*; stop at the first
-   that does not, or that cannot be deployed.
-2. That first is the head: EASY's shadow time and extra processors are found for it from the expected ends
+   candidate that does not fit, or that cannot be deployed.
+2. That candidate is the head: EASY's shadow time and extra processors are found for it from the expected ends
    of the jobs in front, and the other candidates are deployed where they delay it by neither.
-3. Those who still wait, shortest estimate first: each that fits is started behind, on processors whose
+3. The jobs that still wait, shortest estimate first: each that fits is started behind, on processors whose
    process in front uses less than ``threshold``.
 
 To deploy a job from behind is to swap the tiers of its own processors if those are idle in front. Otherwise
@@ -36,8 +36,8 @@ Decisions on what the paper leaves open
 - All processes of a job use the same share of their processors.
 - In a domain of several pools a job gets nodes of its pool; a job of several pools is tried in each of them.
   The shadow time and the extra processors of the head are counted over its pool's nodes
-  (:mod:`headway_plugins.consolidation.part`); of several pools its own is the one where the shadow time is
-  soonest. Who is moved stays in its pool.
+  (:mod:`headway_plugins.consolidation.part`); of several pools its own is the pool with the soonest shadow
+  time. A job that is moved stays in its pool.
 """
 
 from __future__ import annotations
@@ -141,11 +141,11 @@ class Consolidation(Plugin):
         self._usage = Usage(self.options.cpu_known, self.options.cpu_error, 0)
         #: Until when jobs stand still that are being moved, absolute seconds.
         self._pauses: dict[str, float] = {}
-        #: Since when jobs stand still, of those that may be being moved; and what moves cost, seconds.
+        #: Since when jobs stand still that may be being moved; and what moves cost, seconds.
         self._still: dict[str, float] = {}
         self._moving: set[str] = set()
         self._costs: list[float] = []
-        #: No job in front makes less progress in a second, of those that make any.
+        #: No job in front that makes progress makes less in a second.
         self._slowest = 1.0
 
     @hookimpl
@@ -170,7 +170,7 @@ class Consolidation(Plugin):
     def restore(self, saved: Any) -> None:
         self._costs = [float(cost) for cost in saved["costs"]]
 
-    # ------------------------------------------------------------------ what moves cost, who is slow
+    # ------------------------------------------------------------------ what moves cost, which jobs are slow
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
@@ -221,7 +221,7 @@ class Consolidation(Plugin):
         return view.made
 
     def _slots_of(self, view: View) -> Slots:
-        """The processors of the view's domain; those of domains that are no more go."""
+        """The processors of the view's domain; the slots of domains that are gone go."""
         domain, single = view.domain, view.nodes.single
         slots = self._slots.get(domain.name)
         if slots is not None and slots.domain is domain and slots.single is single:
@@ -256,7 +256,7 @@ class Consolidation(Plugin):
         reservation: tuple[float, int] | None = None
         shadow, extra = _INF, 0
         fitting: Iterator[Job] = view.fitting()
-        # Nothing becomes free in front from here on, so who does not fit now never will.
+        # Nothing becomes free in front from here on, so a job that does not fit now never will.
         left = [job for job in behind if job.processors <= domain.free and job.behind]
         if not left:
             others: Iterable[Job] = fitting
@@ -269,7 +269,7 @@ class Consolidation(Plugin):
             if job is head or processors > domain.free:
                 continue
             if reservation is None:
-                # Without a candidate nobody needs to know it.
+                # Without a candidate it is not needed.
                 reservation = shadow, extra = self._reservation(view, slots, head)
                 part = slots.part(head.pool)
             past = now + self._runtime(slots, job, now) > shadow + _EQUAL
@@ -393,7 +393,7 @@ class Consolidation(Plugin):
         return in_any_way(job, view.domain, attempt) is not None
 
     def _background(self, view: View, slots: Slots) -> None:
-        """Step 3: those who wait, shortest estimate first."""
+        """Step 3: the waiting jobs, shortest estimate first."""
         if not slots.room_behind():
             return
         for job in view.shortest(slots.room_behind):

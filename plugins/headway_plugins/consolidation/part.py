@@ -1,7 +1,7 @@
 """What the head of the queue is counted against: the processors of its pool.
 
 The head can have its pool's nodes alone, so what is free for it, what becomes free, and what it leaves to
-others are counted over these. A candidate of any pool of the domain counts with what it takes of them.
+other jobs are counted over these. A candidate of any pool of the domain counts with what it takes of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headway.state.pool_share import count_on
 
 
 class Part:
-    """The nodes of one pool, in a domain of several."""
+    """The nodes of a pool, in a domain of several pools."""
 
     def __init__(self, nodes: NodeTable, pool: PoolState) -> None:
         self._nodes = nodes

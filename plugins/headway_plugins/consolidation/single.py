@@ -17,17 +17,17 @@ from headway_plugins.consolidation.slots import Slots, is_plain
 
 
 class Tier:
-    """The nodes that have a process in one tier."""
+    """The nodes that have a process in a tier."""
 
     __slots__ = ("by_use", "crowded", "taken", "used")
 
     def __init__(self) -> None:
-        #: All of them; and those whose process uses something.
+        #: All of them; and the nodes whose process uses something.
         self.taken = 0
         self.used = 0
-        #: The use of a process -> the nodes that have such a one.
+        #: The use of a process -> the nodes that have such a process.
         self.by_use: dict[float, int] = {}
-        #: A node was seen to have more than one, so that these sets do not tell which nodes have none.
+        #: A node was seen to have several processes, so these sets do not tell which nodes have none.
         self.crowded = False
 
     def enter(self, nodes: int, use: float) -> None:
@@ -104,7 +104,7 @@ class SingleSlots(Slots):
             idle = bits(self._nodes.free.processors > 0) & usable
         else:
             idle = usable & ~self._in_front.taken
-        # One in the background leaves it first.
+        # A job in the background leaves it first.
         own = self._there[job][0] if job.behind and job in self._there else 0
         return self._least_used(idle, job.processors, self._in_back, own)
 
@@ -134,7 +134,7 @@ class SingleSlots(Slots):
         return self._open_behind
 
     def _least_used(self, room: int, wanted: int, other: Tier, unused: int) -> Placement | None:
-        """So many of these nodes, first those whose process in the other tier uses least, ties by their
+        """So many of these nodes, first the nodes whose process in the other tier uses least, ties by their
         order; ``unused``: nodes whose process there does not count."""
         left = room.bit_count() - wanted
         if left < 0:
@@ -145,7 +145,7 @@ class SingleSlots(Slots):
             if idle.bit_count() >= wanted:
                 room = idle
             else:
-                # From the other end: who uses most is left out.
+                # From the other end: the nodes that use most are left out.
                 for use in sorted(other.by_use, reverse=True):
                     most = other.by_use[use] & room & ~unused
                     count = most.bit_count()

@@ -2,7 +2,8 @@
 
 The processes of a job all use the same share of a processor, so what is left of its matching of greedy
 processes to idle processors is the order of the processors: for the foreground by the use of the process
-behind, for the background by the use of the one in front, both least first, ties by the order of the nodes.
+behind, for the background by the use of the process in front, both least first, ties by the order of the
+nodes.
 
 A job may have processors of the pool that it faces.
 
@@ -29,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 class Slots:
-    """The processors of one domain in both tiers, and how they are used."""
+    """The processors of a domain in both tiers, and how they are used."""
 
     #: For nodes of one processor each.
     single = False
@@ -56,7 +57,7 @@ class Slots:
         self._room_behind = -1
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """The slots are not asked any more."""
         self._tenants.unwatch(self._changes)
 
     def open(self) -> None:
@@ -107,8 +108,8 @@ class Slots:
         return part.free - part.held(tuple([(self._nodes.names[node], n) for node, n in own]))
 
     def front(self, job: Job, now: float, spared: Spared | None = None) -> Placement | None:
-        """Idle processors for a job, one in the background or one that waits; None if it does not find its
-        own, or only with more of what is ``spared`` than it may have."""
+        """Idle processors for a job in the background or a waiting job; None if it does not find its own, or
+        only with more of what is ``spared`` than it may have."""
         self._look()
         free = self._nodes.free
         behind = self._behind
@@ -156,7 +157,7 @@ class Slots:
         now: float,
         last: Bools | None = None,
     ) -> Placement | None:
-        """``last``: nodes that are taken only where others do not suffice."""
+        """``last``: nodes that are taken only where other nodes do not suffice."""
         nodes, request = self._nodes, job.request
         room = np.where(self._usable_for(job), room, 0)
         if nodes.reservations:
@@ -203,7 +204,7 @@ class Slots:
 
 
 def _put_last(nodes: NDArray[np.intp], last: Bools | None) -> NDArray[np.intp]:
-    """The nodes in their order, but those of a set behind all others."""
+    """The nodes in their order, but the nodes of a set behind all other nodes."""
     return nodes if last is None else nodes[np.argsort(last[nodes], kind="stable")]
 
 

@@ -19,7 +19,7 @@ class Usage:
         self._seed = seed
 
     def of(self, job: Job) -> float:
-        """What each process of the job is taken to use; all of its processor if nobody said."""
+        """What each process of the job is taken to use; all of its processor if that is not known."""
         if not self.known:
             return 0.0
         use = job.cpu

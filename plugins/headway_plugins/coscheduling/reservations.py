@@ -13,8 +13,8 @@ Decisions on what the paper leaves open:
 
 - Running jobs are reckoned with until their limits, which is what batch systems do, not until their
   predicted ends. Waiting batch jobs yield to a reservation; the limits bound how much.
-- A user's account is the first one in ``accounts`` that lists the user; without one, each user is an
-  account with the default limits. Only operators reserve for others.
+- A user's account is the first account in ``accounts`` that lists the user. A user without an account is an
+  account with the default limits. Only operators reserve for other users.
 - The paper gives no values. By default an account has 5 reservations, each of at most a quarter of the
   pool and 12 hours, and together a tenth of the pool's node-seconds in the next 7 days. A
   reservation must end within that window, so that nothing escapes the budget.
@@ -22,7 +22,7 @@ Decisions on what the paper leaves open:
   as hold the processors asked for.
 - A reservation that the batch system lost before its end is made again, on its nodes or on others, and
   nodes of it that go down are replaced; if that is impossible the log says so, and it is tried again
-  every five minutes. One that the batch system changed is taken as changed.
+  every five minutes. A reservation that the batch system changed is taken as changed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _GRACE = 60.0
 
 
 class Limits(pydantic.BaseModel):
-    """What one account may have; nodes are processors on a flat pool."""
+    """What an account may have; nodes are processors on a flat pool."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -68,7 +68,7 @@ class Limits(pydantic.BaseModel):
 
 
 class AccountLimits(Limits):
-    """The limits of an account, and who belongs to it."""
+    """The limits of an account, and the users that belong to it."""
 
     users: list[str] = pydantic.Field(default_factory=list, description="users that reserve on this account")
 
@@ -119,7 +119,7 @@ class Reservations(Plugin):
     def __init__(self, options: ReservationOptions) -> None:
         super().__init__(options)
         self._kept: dict[str, _Kept] = {}
-        #: Names of those that an earlier run knew and that were not looked at yet.
+        #: Names of reservations that an earlier run knew and that were not looked at yet.
         self._restored: set[str] = set()
         self._number = 0
         self._asked: list[ReservationRequested | ReservationReturned] = []
@@ -205,7 +205,7 @@ class Reservations(Plugin):
         pool = state.pools.get(kept.pool)
         if pool is None:
             return None
-        # Not at every step, should nobody carry it out.
+        # Not at every step, in case it is not carried out.
         kept.retry = state.now + _RETRY
         start = max(lost.start, state.now)
         found, why = _room(state, pool, start, lost.end, kept.nodes, kept.processors, prefer=lost.nodes)
@@ -217,7 +217,7 @@ class Reservations(Plugin):
         return Reserve(kept.reservation, f"the batch system lost reservation {lost.id} of {kept.user}")
 
     def _mended(self, kept: _Kept, state: State) -> Decision | None:
-        """The reservation with other nodes in the place of those that are down; None if all is well."""
+        """The reservation with other nodes in the place of nodes that are down; None if all is well."""
         table, ours = state.nodes, kept.reservation
         down = [n for n in ours.nodes if n in table.index and not table.available[table.index[n]]]
         pool = state.pools.get(kept.pool)
@@ -254,7 +254,7 @@ class Reservations(Plugin):
         if (request.nodes > 0) == (request.processors > 0):
             return _refused("expected either nodes or processors")
         pool = state.pools.get(request.pool) if request.pool else None
-        # Closed pools, such as queues that somebody else starts the jobs of, are nobody's wish unsaid.
+        # A closed pool, such as a queue whose jobs headway does not start, must be named to be meant.
         ours = [name for name, one in state.pools.items() if one.description.open] or list(state.pools)
         if pool is None and not request.pool and len(ours) == 1:
             pool = state.pools[ours[0]]
@@ -452,8 +452,8 @@ def _left_beside_dedicated(state: State, pool: PoolState, start: float, end: flo
 
 
 def _sparing_others(state: State, pool: PoolState, start: float, end: float, free: list[str]) -> list[str]:
-    """Those of the nodes that can be taken one after the other while each pool that shares nodes with this
-    one keeps what its own dedicated jobs need."""
+    """The nodes that can be taken in turn while each pool that shares nodes with ``pool`` keeps what its own
+    dedicated jobs need."""
     left = {other.name: _left_beside_dedicated(state, other, start, end) for other in pool.domain.pools}
     found = []
     known = state.nodes.descriptions
@@ -468,7 +468,7 @@ def _sparing_others(state: State, pool: PoolState, start: float, end: float, fre
 
 
 def _free_nodes(state: State, pool: PoolState, start: float, end: float) -> list[str]:
-    """Nodes that nobody has at any moment of [start, end), in the table's order."""
+    """Nodes that no job has at any moment of [start, end), in the table's order."""
     taken: set[str] = set()
     for job in state.running_jobs():
         limit = (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate

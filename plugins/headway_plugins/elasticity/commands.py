@@ -5,7 +5,7 @@ Parallel Processing Environment. 2012, section 3.3: ET and RT extend and reduce 
 RP (the paper's future work) its processors. With this plugin a policy becomes its -E variant.
 
 Commands are served first come, first served, before the policy is asked in the same instant; each sees
-what the ones before it have changed. Each gets a :class:`CommandOutcome` with its reason:
+what the commands before it have changed. Each gets a :class:`CommandOutcome` with its reason:
 
 ====  ==================================  =====================================================
       queued job                          running job
@@ -27,15 +27,15 @@ Decisions on what the paper leaves open:
   remaining time as it is. The attribute ``malleable`` marks jobs whose work divides by their
   processors: their remaining time is scaled by old/new, and so is what is left of their limit. A
   waiting job's size changes without its estimate.
-- Whether somebody is delayed is judged by plan: dedicated jobs (by requested start) at their
+- Whether a job is delayed is judged by plan: dedicated jobs (by requested start) at their
   earliest starts, and for a growth the head of the queue behind them, with and without the change. On
   nodes this is by count, and reservations by their nodes.
 - With ``priority: jobs`` an extension is granted even if a dedicated job or a reservation is delayed
   by it; so is a shrinking job's longer time.
 - With ``wait`` an EP that cannot be granted now stays in the command queue until it can or the job
   ends. It does not hold up the commands behind it.
-- A command for a job that is unknown, not submitted yet or over is refused, and one for somebody
-  else's job unless an operator gives it. Commands of a workload are the job's user's own. One job has
+- A command for a job that is unknown, not submitted yet or over is refused. So is a command for another
+  user's job unless an operator gives it. Commands of a workload are the job's user's own. A job has
   at most ``max_per_job`` commands that are not refused.
 - A change that the cluster does not carry out is refused after all, with what the cluster says.
 """
@@ -145,7 +145,7 @@ class Elastic(Plugin):
                 del self._granted[command.job_id]
                 self._served[command.job_id] -= 1
                 self._note(command, event.time, "refused", f"by the cluster: {event.message}")
-                # A size and its time go together: without the one, the other is as it was.
+                # A size and its time go together: if the size is refused, the time is as it was.
                 before = self._limits.pop(command.job_id, None)
                 if before is not None and isinstance(event.decision, Resize) and len(decisions) > 1:
                     why = "its size could not be changed, so its time is what it was"
@@ -164,7 +164,7 @@ class Elastic(Plugin):
             if len(decisions) > 1:
                 self._limits[command.job_id] = state.jobs[command.job_id].estimate
             if outcome == "waiting":
-                # Who asked for it is told so; the later outcome is in the journal.
+                # The user that asked for it is told so; the later outcome is in the journal.
                 self._queue.append(msgspec.structs.replace(command, request=""))
                 continue
             if outcome != "refused":
@@ -317,9 +317,9 @@ def _rescaled(job: Job, processors: int, now: float) -> tuple[float, float]:
 
 
 def delayed(job: Job, end: float, processors: int, state: State, *, head: bool = False) -> str:
-    """Whom it delays if the running ``job`` has ``processors`` from now to ``end``; "" if nobody.
+    """What it delays if the running ``job`` has ``processors`` from now to ``end``; "" if nothing.
 
-    Dedicated jobs and reservations; with ``head`` also the head of the queue.
+    It can delay a dedicated job or a reservation; with ``head`` also the head of the queue.
     """
     domain = job.domain
     jobs = _planned(domain, state, head)
@@ -339,11 +339,11 @@ def delayed(job: Job, end: float, processors: int, state: State, *, head: bool =
 def _delayed_in(
     pool: PoolState, jobs: list[Job], job: Job, end: float, processors: int, state: State, own: set[str]
 ) -> str:
-    """As :func:`delayed`, of these jobs of one pool of the domain, by the processors of that pool."""
+    """As :func:`delayed`, of these jobs of a pool of the domain, by the processors of that pool."""
     has = state.held_in(pool, job)
     if not has:
         return ""
-    # Which of its nodes it grows on, or leaves, is not known here: of other pools' it has as many as it can.
+    # Which of its nodes it grows on, or leaves, is not known here: it has as many of other pools as it can.
     gets = processors if pool is job.pool else has + max(processors - job.processors, 0)
     before = state.pool_profile(pool, without=own)
     after = before.copy()
@@ -396,7 +396,7 @@ def _planned(domain: Domain, state: State, head: bool) -> list[Job]:
 
 
 def _starts(jobs: list[Job], profile: Profile, now: float) -> list[float]:
-    """The earliest start of each job after those before it; books them in ``profile``."""
+    """The earliest start of each job after the jobs before it; books them in ``profile``."""
     starts = []
     for job in jobs:
         start = profile.earliest(job.processors, job.expected_runtime, max(requested_start(job) or now, now))

@@ -2,7 +2,7 @@
 
 Windows are in the given time zone. Prices are a CSV file with a header and the columns ``time``
 (ISO 8601, in that zone unless it says otherwise, or seconds since the epoch) and ``price``, in order of time.
-Its path is relative to the configuration file. A price holds until the next, the last one for ever.
+Its path is relative to the configuration file. A price holds until the next price, the last price for ever.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _seconds(text: Any) -> float:
 
 
 class Window(pydantic.BaseModel):
-    """From one time of day to another, over midnight if it ends before it begins."""
+    """From a time of day to another, over midnight if it ends before it begins."""
 
     model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
 

@@ -75,7 +75,8 @@ class CappedStarts:
                 continue
             if self._caps.fits(meter.added(job, start.placement, level.frequency), meter.watts, state):
                 factor = factor_of(job, start.placement, start.frequency, level.frequency, state)
-                # A slower level only takes longer. Whoever is booked behind it would have it wait for ever.
+                # A slower level only takes longer. If it had to wait for jobs booked behind it, it would wait
+                # for ever.
                 may = job.domain.view.stretch(job, job.expected_runtime * factor, push=True)
                 return may, level.frequency
         return False, None

@@ -15,10 +15,10 @@ Decisions on what the paper leaves open:
   full speed and on the slowest class at its slowest level, by ``seed``, else the run's, and the job's id.
   ``deadlines: slack``, the default, is ``slack`` times the job's expected runtime. A job's own
   attribute ``deadline`` (absolute seconds) goes before both.
-- A job runs within one class. Only classes that are large enough for it are looked at; one that is
-  larger than every class is placed on the first nodes that there are. So this is a placement: of several,
-  such as ``first-fit``, the one that the configuration names first decides.
-- A job whose deadline no class can meet runs on the fastest one at full speed, and counts as missed.
+- A job runs within a single class. Only classes that are large enough for it are looked at; a job that is
+  larger than every class is placed on the first nodes that there are. So this is a placement: of several
+  placements, such as ``first-fit``, the first in the configuration decides.
+- A job whose deadline no class can meet runs on the fastest class at full speed, and counts as missed.
 - A lower frequency makes the run longer: it is only chosen if that delays nothing that is booked or
   reserved, and the job's limit is lengthened by the same factor (``limits: keep`` leaves it).
 - A job keeps the level that it started with.
@@ -101,7 +101,7 @@ class Dvfs(Plugin):
         self._chosen: dict[str, tuple[float, int]] = {}
         #: Running job -> when its run must end (absolute seconds).
         self._due: dict[str, float] = {}
-        #: Starts of this step that a slow class would let run into what is kept for others.
+        #: Starts of this step that a slow class would let run into what is kept for other jobs.
         self._too_long: dict[str, str] = {}
         self._levels: dict[int, int] = {}
         self._missed = 0
@@ -150,7 +150,7 @@ class Dvfs(Plugin):
         elif isinstance(event, JobChanged):
             before = self._before.get(event.job.id)
             if before is not None and abs(event.job.request.walltime - before[2]) > 60:
-                # Somebody else changed its limit, so that is its estimate now.
+                # Its limit was changed without headway, so that is its estimate now.
                 del self._before[event.job.id]
 
     def _class_names(self, job: Job) -> tuple[str, ...]:

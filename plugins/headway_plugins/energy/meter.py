@@ -14,7 +14,7 @@ from headway.state import Job, PoolState, State
 
 
 class _Draw(msgspec.Struct, gc=False):
-    """What one job adds."""
+    """What a job adds."""
 
     placement: Placement
     #: Its processors by class and by the pools of their nodes.
@@ -155,7 +155,7 @@ class PowerMeter:
     # ------------------------------------------------------------------ events
 
     def observe(self, event: ev.Event) -> None:
-        """Follow one event."""
+        """Follow an event."""
         kind = type(event)
         if self._ordered:
             self._settle(event)

@@ -83,7 +83,7 @@ class PoolCaps:
         assert model is not None
 
         def added(kind: NodeClass) -> float:
-            # Others may start it at a lower frequency even if we do not.
+            # Other plugins may start it at a lower frequency even if this plugin does not.
             frequency = kind.levels[-1].frequency if self.can_slow else None
             return model.busy_power(kind, frequency) - kind.idle_power
 
@@ -119,7 +119,7 @@ def kind_of(placement: Placement, job: Job, state: State) -> NodeClass:
 def factor_of(
     job: Job, placement: Placement, before: float | None, after: float | None, state: State
 ) -> float:
-    """How many times as long the job takes there at one frequency as at another."""
+    """How many times as long the job takes there at one frequency as at another frequency."""
     model, pool = state.energy, job.pool.name
     assert model is not None
     rate = model.job_rate(job.description, placement, pool, before)

@@ -4,10 +4,10 @@ What a pool draws is computed from the energy profile and what runs, not measure
 (A. Chandio et al. 2014 name power capping as what their frequency scaling is for, and do not specify
 it):
 
-- The cap of a pool is the smallest of ``watts``, those of the windows of day that are open, and that of
-  the price of the hour. It is what all nodes of the pool draw together, idle ones too.
+- The cap of a pool is the smallest of ``watts``, the caps of the open windows of day, and the cap of the
+  price of the hour. It is what all nodes of the pool draw together, idle nodes too.
 - A start that would exceed the cap is slowed to the fastest level at which it fits (``slow``), if that
-  delays nothing that is reserved or was booked before it; else it is delayed, and for that stops nobody.
+  delays nothing that is reserved or was booked before it; else it is delayed, and for that stops no job.
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
   that needs much power is not starved. A job that the cap of the hour could not hold even if nothing else
   ran waits aside until the cap changes: to stop the pool would not help it. If only idle nodes are in its
@@ -218,7 +218,7 @@ class PowerCap(Plugin):
         return Barrier(why, (_CAP, name))
 
     def _lift(self, state: State) -> None:
-        """Where the cap is another than before, ask again whom it can hold."""
+        """Where the cap has changed, ask again which jobs it can hold."""
         for pool in state.pools.values():
             cap, before = self._caps.of(pool.name, state), self._barred_under.get(pool.name, _INF)
             self._barred_under[pool.name] = cap
@@ -229,7 +229,7 @@ class PowerCap(Plugin):
 
     @hookimpl
     def react(self, state: State) -> None:
-        """Before the policies are asked: who waits aside leaves the queue, whom the cap holds enters it."""
+        """Before the policies are asked, jobs set aside leave the queue and jobs under the cap enter it."""
         self._lift(state)
         for job_id, (until, reason) in self._aside.items():
             job = state.jobs.get(job_id)
@@ -345,7 +345,7 @@ class PowerCap(Plugin):
     # ------------------------------------------------------------------ starts
 
     def _capped(self, start: Start, state: State, closed: set[str]) -> Start:
-        """The start as the cap allows it; one that it does not allow is noted for the veto."""
+        """The start as the cap allows it; a start that it does not allow is noted for the veto."""
         assert self._meter is not None
         job = state.jobs.get(start.job_id)
         if job is None:
@@ -359,7 +359,7 @@ class PowerCap(Plugin):
             return start
         fits, frequency = self._starts.fitting(start, job, state)
         if not fits and frequency is not None:
-            # There is power for it, but not for so long: others need not wait for that.
+            # There is power for it, but not for so long: other jobs need not wait for that.
             self._delay(
                 job, f"slowed under the power cap of pool {pool!r} it would delay what is kept for others"
             )
@@ -410,7 +410,7 @@ class PowerCap(Plugin):
     def _lengthened(
         self, decisions: list[Decision], slower: dict[str, float], state: State
     ) -> list[Decision]:
-        """With the limits that starts slowed by the cap need, on top of what others gave them."""
+        """With the limits that starts slowed by the cap need, on top of what other plugins gave them."""
         given = {d.job_id: d.walltime for d in decisions if isinstance(d, SetTimeLimit)}
         kept = [d for d in decisions if not (isinstance(d, SetTimeLimit) and d.job_id in slower)]
         for job_id, factor in slower.items():

@@ -2,7 +2,7 @@
 
 The DPM side of A. Chandio et al., "A comparative study on resource allocation and energy efficient job
 scheduling strategies in large-scale parallel computing systems", 2014, section 2: an idle node draws a
-large part of its peak power, so nodes that nobody needs are put to sleep. The paper names the technique
+large part of its peak power, so nodes that no job needs are put to sleep. The paper names the technique
 and does not specify it; the rules are ours:
 
 - A node that was idle for ``idle`` seconds sleeps, the last of the cluster first, while at least
@@ -213,7 +213,7 @@ class PowerDownIdle(Plugin):
         since[~idle] = _INF
         since[idle & (since == _INF)] = state.now
         if self._sent_down:
-            # A job came first, or nobody carried the command out and a job was there since.
+            # A job came first, or the command was not carried out and a job was there since.
             self._sent_down = {name for name in self._sent_down if idle[table.index[name]]}
         return idle
 
@@ -232,7 +232,7 @@ class PowerDownIdle(Plugin):
         asleep[[table.index[name] for name in table.power]] = True
         asleep &= ~spare & (needed == _INF)
         spare &= needed == _INF
-        #: Jobs for which there are nodes: one of several pools needs them in one domain.
+        #: Jobs for which there are nodes: a job of several pools needs them in one domain.
         served: set[Job] = set()
         for domain in state.domains.values():
             booked = set()
@@ -300,9 +300,9 @@ class PowerDownIdle(Plugin):
         needed: np.ndarray,
         left_over: tuple[np.ndarray, np.ndarray],
     ) -> bool:
-        """Mark the nodes that a job without a booking will need: of those left over (masks) first the
-        ones that are on, then sleepers; whether they are enough. A job of several pools needs those of the
-        first that has enough."""
+        """Mark the nodes that a job without a booking will need: of the nodes left over (masks) first the
+        nodes that are on, then sleepers; whether they are enough. A job of several pools needs the nodes of
+        the first pool that has enough."""
         if job.status not in _WAITING:
             return False
         pools = [pool for pool in ways(job, domain) if job.request.processors <= pool.total]
@@ -391,8 +391,8 @@ class PowerDownIdle(Plugin):
 def _nodes_for(
     request: Request, pool: PoolState, table: NodeTable, left_over: tuple[np.ndarray, np.ndarray]
 ) -> tuple[list[int], bool]:
-    """The nodes of a pool that a request takes of those left over (masks), one mask after the other, and
-    whether they are enough."""
+    """The nodes of a pool that a request takes of the nodes left over (masks), mask after mask, and whether
+    they are enough."""
     eligible = table.eligible(request, pool.name)
     per_node = request.processors_per_node
     left = request.nodes or (-(-request.processors // per_node) if per_node else request.processors)

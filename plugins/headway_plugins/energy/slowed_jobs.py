@@ -46,7 +46,7 @@ class SlowedJobs:
         self._can_limit = can_limit
         #: Running jobs that we slowed -> the frequency that they had.
         self._slowed: dict[str, float | None] = {}
-        #: Of these, and of those that have their frequency back: what is left of their limits.
+        #: Of these jobs, and of jobs that have their frequency back: what is left of their limits.
         self._times: dict[str, Time] = {}
         #: Jobs whose frequency could not be set -> when it is tried again.
         self._not_before: dict[str, float] = {}
@@ -70,14 +70,14 @@ class SlowedJobs:
     def started(self, event: JobStarted, state: State) -> None:
         job = state.jobs.get(event.job_id)
         if event.job_id in self._slowed and job is not None and job.frequency is None:
-            # It began anew while nobody looked.
+            # The job began anew while headway did not look.
             del self._slowed[job.id]
             self._times.pop(job.id, None)
 
     def changed(self, event: JobChanged) -> None:
         known = self._times.get(event.job.id)
         if known is not None and abs(event.job.request.walltime - known.limit) > _LIMITS_ALIKE:
-            # Somebody else changed its limit, which is what it is entitled to now.
+            # Its limit was changed without headway: it is what the job is entitled to now.
             del self._times[event.job.id]
 
     def not_set(self, job_id: str, time: float, state: State) -> None:

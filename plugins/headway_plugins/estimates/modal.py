@@ -239,7 +239,7 @@ def counts(bins: Sequence[tuple[int, float, bool]], jobs: int) -> list[Mode]:
         time: _half_up(share * jobs / 100) if given else max(1, _half_up(share * jobs / 100))
         for time, share, given in bins
     }
-    # Who gives and takes: those that are not given, from the largest on.
+    # Modes that are not given give and take, from the largest on.
     free = [time for time, _, given in sorted(bins, key=lambda one: (-one[1], one[0])) if not given]
     free.sort(key=lambda time: (-number[time], time))
     order = free or [time for time, share, _ in sorted(bins, key=lambda one: (-one[1], one[0]))]
@@ -248,7 +248,7 @@ def counts(bins: Sequence[tuple[int, float, bool]], jobs: int) -> list[Mode]:
         step = 1 if left > 0 else -1
         able = order if step > 0 else [time for time in order if number[time] > 1]
         if not able:
-            # Nobody can give any more: the smallest go.
+            # No mode can give any more: the smallest go.
             smallest = order.pop()
             left += number.pop(smallest)
             continue

@@ -1,4 +1,4 @@
-"""``headway fairness``: whom a live cluster served unfairly, from the daemon's journal."""
+"""``headway fairness``: which jobs and users a live cluster served unfairly, from the daemon's journal."""
 
 from __future__ import annotations
 

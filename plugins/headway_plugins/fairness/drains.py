@@ -1,20 +1,17 @@
 """All fair start times of a run in one pass: the run goes on, and at each arrival a copy of it is drained.
 
-Between two arrivals the real schedule is the one without later arrivals of the last of them. So when job j
-arrives, a copy of the state, with j and without anybody after it, is run until its queue is empty: j's
-start in
-it is its strict fair start, and what still runs when the last job has started tells when the next arrival
-would start behind everybody, its relaxed fair start.
+Between two arrivals the real schedule is the schedule without arrivals after the first of them. So when job j
+arrives, a copy of the state, with j and without any job after it, is run until its queue is empty. j's start
+in it is its strict fair start. What still runs when the last job has started tells when the next arrival
+would start behind all jobs, its relaxed fair start.
 
 The schedulers are those of the plugins ``strict`` (``fcfs``), ``greedy``, ``easy`` and ``conservative``
 (bookings made anew each time, or guarantees that are kept) on a flat pool, under the orders of submission,
-``shortest-first``
-and ``largest-xfactor``; whoever calls :func:`run_with_drains` compares the starts with those of the run
-that he asks about.
+``shortest-first`` and ``largest-xfactor``. The caller of :func:`run_with_drains` compares the starts with
+the starts of the run in question.
 
-The state is a few arrays. ``queue[:count]`` are waiting jobs in service order; ``busy[:runs]`` running ones
-in
-order of their expected ends, which are ``due[:runs]``; ``held[job]`` is what is guaranteed to a waiting job
+The state is a few arrays. ``queue[:count]`` are waiting jobs in service order; ``busy[:runs]`` running jobs
+in order of their expected ends, which are ``due[:runs]``; ``held[job]`` is the guarantee of a waiting job
 (infinity: nothing yet). ``tally`` is (count, runs, free processors, whether a job ended since the last
 cycle). One instant is: completions, arrivals, one cycle.
 """
@@ -107,7 +104,7 @@ def _next_end(busy, tally, start, runtime):  # type: ignore[no-untyped-def]
 
 @compiled
 def _complete(now, busy, due, tally, start, size, runtime):  # type: ignore[no-untyped-def]
-    """Whoever has ended by now leaves."""
+    """A job that has ended by now leaves."""
     kept = 0
     for at in range(tally[_RUNS]):
         job = busy[at]
@@ -239,7 +236,7 @@ def _easy(now, queue, busy, due, tally, start, size, estimate):  # type: ignore[
 
 @compiled
 def _rebuilt(now, queue, busy, due, tally, start, size, estimate, times, levels, smallest):  # type: ignore[no-untyped-def]
-    """Conservative backfilling, everybody booked anew in queue order until nobody behind could start."""
+    """Conservative backfilling, jobs booked anew in queue order until no job behind could start."""
     count = tally[_COUNT]
     smallest[count] = np.iinfo(np.int64).max
     for at in range(count - 1, -1, -1):
@@ -306,7 +303,7 @@ def _cycle(
 
 @compiled
 def _moment(policy, queue, busy, tally, start, held, runtime):  # type: ignore[no-untyped-def]
-    """When something happens next if nobody arrives."""
+    """When something happens next if no job arrives."""
     soonest = _next_end(busy, tally, start, runtime)
     if policy == 4:
         for at in range(tally[_COUNT]):
@@ -367,7 +364,7 @@ def run_with_drains(processors, submit, size, runtime, estimate, policy, order, 
             _complete(time, busy_, due_, tally_, start_, size, runtime)
         strict[job] = start_[job]
         if relaxed_too and job + 1 < count:
-            # All earlier jobs have started: the next one begins as soon as it fits.
+            # All earlier jobs have started: the next job begins as soon as it fits.
             time = max(submit[job + 1], time)
             _complete(time, busy_, due_, tally_, start_, size, runtime)
             while tally_[_FREE] < size[job + 1]:

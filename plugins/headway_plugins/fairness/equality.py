@@ -8,7 +8,7 @@ present, waiting or running, in proportion to their sizes::
     deserved_i = integral from a_i to c_i of min(n_i u(t) / A(t), n_i) dt
     unfairness_i = deserved_i - n_i r_i                    (positive: it got less than it deserved)
 
-n_i: processors asked for; u(t): those of running jobs; A(t): those of all jobs present. u is never more than
+n_i: processors asked for; u(t): sum over running jobs; A(t): sum over all jobs present. u is never more than
 A, so the minimum never binds, and deserved_i = n_i (F(c_i) - F(a_i)) with F the integral of u / A. What is
 idle is not shared out, so waste alone is not unfair, and the unfairness of all jobs together is 0.
 
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Equality:
-    """One value a job, in the order of the run's; processor-seconds, NaN for a job that has none."""
+    """A value a job, in the order of the run's; processor-seconds, NaN for a job without a value."""
 
     deserved: Floats
     #: Deserved less got.
@@ -75,7 +75,7 @@ def resource_equality(result: RunResult, columns: JobColumns | None = None) -> E
 
 
 class Presence(NamedTuple):
-    """Who was there, and who used processors; absolute seconds."""
+    """The jobs that were there, and the jobs that used processors; absolute seconds."""
 
     #: A value a job: from when until when it was there, and whether it was there at all.
     here: Floats

@@ -1,8 +1,8 @@
-"""What the unfairness of jobs comes to: equation (1) and (4) of the paper, and who pays.
+"""What the unfairness of jobs comes to: equation (1) and (4) of the paper, and which users pay.
 
-The paper's figure is a mean over *all* jobs of what was lost by those who lost: preferential treatment of
-others never lowers it. A mean hides who pays (a hundredth of the jobs may hold nearly all of it), so shares,
-percentiles and sums by user stand beside it. All of it is ours but ``mean``.
+The paper's figure is a mean over *all* jobs of what the losing jobs lost: preferential treatment of other
+jobs never lowers it. A mean hides which jobs pay (a hundredth of the jobs may hold nearly all of it), so
+shares, percentiles and sums by user stand beside it. All of it is ours but ``mean``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDTH_NAMES = ("1", "2", "3-4", "5-8", "9-16", "17-32", "33-64", "65-128", "> 12
 
 def missed(loss: Floats, waited: NDArray[np.bool_] | None = None) -> dict[str, float | int | None]:
     """The figures of a loss (what a job got less or later than is fair; negative: preferential treatment),
-    of all jobs that have one. ``waited``: which jobs did not start at once."""
+    of all jobs with a known loss. ``waited``: which jobs did not start at once."""
     known = ~np.isnan(loss)
     values = np.maximum(loss[known], 0.0)
     count = len(values)
@@ -90,8 +90,8 @@ def _grouped(
 
 
 def overtakers(result: RunResult, came: Floats, at: int, most: int = 5) -> list[str]:
-    """Ids of later arrivals in the same pool that started while the job at this place waited, those with most
-    work first. ``came``: from when each job could have started."""
+    """Ids of later arrivals in the same pool that started while the job at this place waited, most work
+    first. ``came``: from when each job could have started."""
     job, since = result.jobs[at], float(came[at])
     start = job.start_time
     if start is None:

@@ -1,15 +1,15 @@
 """The fairness of a live cluster's past, from what the daemon recorded of it.
 
-Resource equality needs only who was present and who ran when, under whatever scheduler, so it is taken
-from the journal's events of all runs that drove or watched the cluster. A run that begins is told of all
-jobs that exist, so one job has several submissions and starts in the journal: the first submission
+Resource equality needs only which jobs were present and which jobs ran when, under whatever scheduler. So it
+is taken from the journal's events of all runs that drove or watched the cluster. A run that begins is told of
+all jobs that exist, so a job has several submissions and starts in the journal: the first submission
 counts, and the last start before its end. What the daemon did not see (a job that came and went while it
-was down) is missing. A job that somebody else than headway held arrives when it is released, as one does
-whose begin time has come; held anew while it waits, it arrives anew.
+was down) is missing. A job that a user or an operator held arrives when it is released. A job with a begin
+time arrives when that time has come. A job that is held anew while it waits arrives anew.
 
 Fair start times need a scheduler that can be run again from each arrival; they are there for runs of the
-emulated cluster (:mod:`headway_plugins.fairness.starts`). Of a live cluster it is said who overtook whom:
-a later arrival in the same pool that began while an earlier job waited.
+emulated cluster (:mod:`headway_plugins.fairness.starts`). Of a live cluster the report says which job
+overtook which: a later arrival in the same pool that began while an earlier job waited.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OF_A_JOB = JobStarted | JobEnded | JobRequeued | JobSuspended | JobResumed | Jo
 
 @dataclass
 class _Course:
-    """What was told of one job so far; absolute seconds."""
+    """What was told of a job so far; absolute seconds."""
 
     job: JobDescription
     start: float | None = None
@@ -87,7 +87,7 @@ class _Course:
         """What happened to the job while it was there."""
         if isinstance(event, JobStarted):
             if self.start is None:
-                # Held until then, if nobody saw it released.
+                # Held until then, if no event told its release.
                 self.release(event.time)
                 self.start = self.since = event.time
                 self.starts += 1
@@ -155,7 +155,7 @@ def past(journal: Journal) -> Past | None:
 
 
 def course_of(events: Iterable[Event], cluster: ClusterDescription) -> RunResult:
-    """The jobs that these events tell of, as one run; times are those of the events."""
+    """The jobs that these events tell of, as one run; times are the events' times."""
     told = _Told()
     for event in events:
         told.tell(event)
@@ -205,5 +205,5 @@ class _Told:
         if known is None and self._ended.get(event.job.id, float("-inf")) <= event.job.submit_time:
             self.present[event.job.id] = _Course(event.job)
         elif known is not None and known.job.held and not event.job.held:
-            # Released while nobody looked.
+            # The job was released while headway did not look.
             known.release(event.time)

@@ -62,7 +62,7 @@ class Found:
     equality: Equality | None
     #: Why there is no resource equality.
     why_unequal: str
-    #: What everybody deserved by the site's shares; empty: the run has none.
+    #: What each user deserved by the site's shares; empty: the run has no shares.
     standings: Sequence[Standing] = ()
     #: Why that is not there although the site has shares.
     why_no_shares: str = ""
@@ -201,7 +201,7 @@ class Fairness(Plugin):
         return "\n".join(parts)
 
     def _latest(self, result: RunResult, late: Floats) -> str:
-        """The jobs that were delayed most by later arrivals, and who overtook them."""
+        """The jobs that later arrivals delayed most, and the jobs that overtook them."""
         order = np.argsort(-np.nan_to_num(late, nan=-np.inf), kind="stable")[:_LISTED]
         came = eligible(result, job_columns(result))
         rows = [

@@ -1,18 +1,19 @@
-"""Fairness to a site's shares: what each user deserved of the processors in use, and what he got.
+"""Fairness to a site's shares: what each user deserved of the processors in use, and what the user got.
 
 Resource equality (:mod:`headway_plugins.fairness.equality`) is among jobs and knows no shares. Where a site
-has set some, the same is asked of users: at each moment the processors in use are divided among the users
-who have jobs present, waiting or running, in proportion to their shares; nobody is given more than his jobs
-ask for, and what he does not need goes to the others, in proportion to theirs (weighted max-min fairness).
-What is idle is not divided, so all differences together are 0, and a site that never makes anybody wait is
-fair.
+has set some, the same is asked of users. At each moment the processors in use are divided among the users
+with jobs present, waiting or running, in proportion to their shares. No user is given more than the user's
+jobs ask for. What a user does not need goes to the other users, in proportion to their shares (weighted
+max-min fairness). What is idle is not divided, so all differences together are 0, and a site where no job
+ever waits is fair.
 
 Ours, not the paper's. Decisions:
 
-- A user's weight is his part of the whole tree: the product, from the root down, of his and his accounts'
-  parts of their siblings' shares. Users who have none of their own (``parent``) divide their account's
-  equally.
-- A user in two accounts is two: his shares differ. Whom nobody listed has what the tree gives to strangers.
+- A user's weight is the user's part of the whole tree: the product, from the root down, of the parts that the
+  accounts and the user have of their siblings' shares. Users without shares of their own (``parent``) divide
+  their account's equally.
+- A user in two accounts counts as two users, since the shares differ. A user that is not listed has the
+  shares that the tree gives to strangers.
 - Present, in use: as for resource equality. What was used before the run counts for nothing here: this is
   no fair share with a memory.
 """
@@ -41,7 +42,7 @@ _TOGETHER = 4096
 
 @dataclass(frozen=True)
 class Standing:
-    """One user in one account."""
+    """A user in an account."""
 
     account: str
     user: str
@@ -72,8 +73,8 @@ def tree_of(result: RunResult) -> Tree | None:
 
 
 def against_shares(result: RunResult, tree: Tree, columns: JobColumns | None = None) -> list[Standing]:
-    """Of everybody who had jobs, those first who got least of what they deserved. ``tree``: grows by whom it
-    does not know."""
+    """All users with jobs, first the users that got least of what they deserved. ``tree``: grows by the users
+    that it does not know."""
     columns = columns or job_columns(result)
     count = len(columns.submit)
     if not count:
@@ -100,7 +101,7 @@ def against_shares(result: RunResult, tree: Tree, columns: JobColumns | None = N
             asked, use = demand[-1].copy(), taken[-1].copy()
             some = np.flatnonzero(demand.any(axis=0))
             given, amount = demand[:, some], taken.sum(axis=1)
-            # Where nobody waits everybody has what he asks for.
+            # Where no job waits each user has what the user's jobs ask for.
             short = amount < given.sum(axis=1)
             given[short] = divided(amount[short], given[short], weights[some])
             deserved[some] += np.diff(times[first : last + 1]) @ given
@@ -135,7 +136,7 @@ def divided(amount: Floats, demand: Floats, weights: Floats) -> Floats:
     """Each row's amount among its columns, in proportion to their weights and none above its demand.
 
     ``amount``: a value a row, at most the sum of its demands; ``demand``: rows x columns; ``weights``: a
-    value a column; columns without weight get what the others leave, in proportion to their demands.
+    value a column; columns without weight get what the other columns leave, in proportion to their demands.
     """
     weighted = weights > 0
     given = np.zeros_like(demand)
@@ -157,7 +158,7 @@ def _filled(amount: Floats, demand: Floats, weights: Floats) -> Floats:
     sorted_until = np.take_along_axis(until, order, axis=1)
     satisfied = np.cumsum(np.take_along_axis(demand, order, axis=1), axis=1)
     behind = np.cumsum(weights[order][:, ::-1], axis=1)[:, ::-1]
-    # What is given if everybody is filled up to the place of each column.
+    # What is given if all columns are filled up to the place of each column.
     before = np.concatenate([np.zeros((len(demand), 1)), satisfied[:, :-1]], axis=1)
     needed = before + behind * sorted_until
     enough = needed >= amount[:, None]
@@ -169,7 +170,7 @@ def _filled(amount: Floats, demand: Floats, weights: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Changes:
-    """By how much something changes for whom, in order of the times."""
+    """By how much something changes for which user, in order of the times."""
 
     span: NDArray[np.int64]
     amount: Floats

@@ -1,12 +1,12 @@
-"""Fair start times: when each job would have started, under the same scheduler, had nobody arrived after it.
+"""Fair start times: when each job would have started, under the same scheduler, without later arrivals.
 
 G. Sabin, P. Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers. JSSPP 2005, section 3.1
 and Figure 4. Jobs run for as long as they did; the policy knows their estimates. Jobs are numbered in the
 order of submission, ties by their order in the workload.
 
-*Strict*: from the state in which job j arrived, j among those that wait, everything is run on without later
-arrivals; its fair start is its start. A policy is deterministic, so up to that moment a run of the jobs
-1..j and one of all jobs are the same, and *strict fair start of j = start of j in the run of the jobs 1..j*,
+*Strict*: from the state in which job j arrived, j among the waiting jobs, everything is run on without later
+arrivals; its fair start is its start. A policy is deterministic, so up to that moment a run of the jobs 1..j
+and a run of all jobs are the same. So *strict fair start of j = start of j in the run of the jobs 1..j*,
 whatever state a plugin keeps (:func:`by_definition`).
 
 *Relaxed*: j is added when all earlier jobs have started, so it cannot overtake. It starts at the first
@@ -14,8 +14,8 @@ moment at
 which its processors are free: no earlier than its arrival and than the last start in the run of the jobs
 1..j-1. Ends at a moment count as free then, and j may start at the very moment of that last start.
 
-The definition needs one run a job. :func:`by_drains` needs one pass for the schedulers that it knows, and
-compares the starts of that pass with the run's; where they differ it says so and gives nothing.
+The definition needs a run for each job. :func:`by_drains` needs a single pass for the schedulers that it
+knows, and compares the starts of that pass with the run's; where they differ it says so and gives nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BOOKING_ALL = ("REBUILT", "KEPT")
 
 @dataclass(frozen=True)
 class FairStarts:
-    """Absolute seconds, one a job, in the order of the run's; NaN for a job that never started."""
+    """Absolute seconds, a value a job, in the order of the run's; NaN for a job that never started."""
 
     strict: Floats
     #: NaN for all if it was not asked for.
@@ -67,7 +67,7 @@ def fair_starts(result: RunResult, up_to: int = 0) -> FairStarts:
 def by_drains(result: RunResult) -> FairStarts:
     """Both fair start times of all jobs in one pass (:mod:`headway_plugins.fairness.drains`).
 
-    Raises :class:`UserError` if the run is not of a kind that it knows, or its schedule is another one.
+    Raises :class:`UserError` if the run is not of a kind that it knows, or its schedule differs.
     """
     from headway_plugins.fairness import drains
 
@@ -86,7 +86,7 @@ def by_drains(result: RunResult) -> FairStarts:
         if job.end_time is None:
             raise UserError(f"fair start times: job {one.id} had not ended when the run did")
         if policy in _BOOKING_ALL and not one.request.walltime:
-            # What is booked for no time keeps others away at its start if it is the only booking.
+            # What is booked for no time keeps other jobs away at its start if it is the only booking.
             raise UserError(
                 f"fair start times by drains: job {one.id} has a limit of no length; conservative is not "
                 "known with such"
@@ -114,7 +114,7 @@ def by_drains(result: RunResult) -> FairStarts:
 def by_definition(
     result: RunResult, *, relaxed: bool = True, only: Sequence[int] | None = None
 ) -> FairStarts:
-    """The fair start times by one run for each job: of all, or of those at the places ``only``.
+    """The fair start times by a run for each job: of all jobs, or of the jobs at the places ``only``.
 
     n runs of up to n jobs: for small workloads, and to check. Raises :class:`UserError` if jobs of this run
     cannot be run again.
@@ -161,8 +161,8 @@ def _starts_and_ends(jobs: Sequence[JobResult]) -> tuple[Floats, Floats]:
 
 
 def _waiting_in_order(jobs: Sequence[JobResult]) -> tuple[list[JobResult], NDArray[np.int64]]:
-    """The jobs that started, in order of submission, and their places in the run; raises if one waits
-    still."""
+    """The jobs that started, in order of submission, and their places in the run; raises if a job still
+    waits."""
     for job in jobs:
         if job.start_time is None and job.state == "pending":
             raise UserError(f"fair start times: job {job.job.id} still waited when the run ended")

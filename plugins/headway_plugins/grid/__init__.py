@@ -1,1 +1,1 @@
-"""Grid sites: users who log on, submit bursts of serial jobs and log off; what a site does with them."""
+"""Grid sites: users log on, submit bursts of serial jobs and log off; what a site does with these jobs."""

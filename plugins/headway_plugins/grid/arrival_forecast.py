@@ -1,12 +1,12 @@
 """How likely it is that a job comes soon, from the silences between each user's jobs so far.
 
 After E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005: users log on, submit a
-burst and log off, so who submitted just now will probably submit again, and who has been silent for long is
-gone. The paper fits A(t), the chance of no further job within t, to a log; on line no fit is needed (ours):
-the times between a user's jobs are counted in bins of equal steps of the logarithm, and a user who has been
-silent for s seconds stays so for t more with the chance (gaps longer than s + t, and a half) over (gaps
-longer than s, and a half). Users are independent: somebody comes unless all stay silent. A user with fewer
-than ``least`` gaps says nothing. The silence that is going on counts as no gap.
+burst and log off. So a user that submitted just now will probably submit again, and a user that has been
+silent for long is gone. The paper fits A(t), the chance of no further job within t, to a log; on line no fit
+is needed (ours): the times between a user's jobs are counted in bins of equal steps of the logarithm. A user
+that has been silent for s seconds stays so for t more with the chance (gaps longer than s + t, and a half)
+over (gaps longer than s, and a half). Users are independent: a job comes unless all users stay silent. A user
+with fewer than ``least`` gaps says nothing. The silence that is going on counts as no gap.
 
 It answers the hook ``arrival_chance``, and is kept over a restart.
 """
@@ -44,7 +44,7 @@ class ArrivalForecastOptions(pydantic.BaseModel):
 
 
 class _User:
-    """Somebody's gaps in one pool."""
+    """A user's gaps in a pool."""
 
     __slots__ = ("bins", "count", "last")
 

@@ -85,7 +85,7 @@ class Submitter:
         first, second = (rates.logout, rates.logon) if self.inside else (rates.logon, rates.logout)
         parts: list[Floats] = []
         total = 0.0
-        # A rate of 0 is never left: one very long stay.
+        # A rate of 0 is never left: a single very long stay.
         means = np.array([1.0 / first, 1.0 / second if second > 0 else math.inf])
         while total < length:
             rounds = min(int(1.1 * (length - total) / means.sum()) + 16, 1 << 20)
@@ -123,7 +123,7 @@ class Submitter:
 
 def spread_rates(rates: Rates, users: int, slope: float) -> list[Rates]:
     """The rates of a group's users: the same logins, and rates of submission on a straight line in log space,
-    rate_k = rate_1 exp(-slope (k - 1)), that are together those of ``rates``."""
+    rate_k = rate_1 exp(-slope (k - 1)), that are together the rate of ``rates``."""
     weights = np.exp(-slope * np.arange(users))
     shares: Sequence[float] = (weights / weights.sum()).tolist()
     return [Rates(rates.logon, rates.logout, rates.submit * share) for share in shares]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headway_plugins.grid.estimation import Estimator, Method
     from headway_plugins.grid.fitted_log import FittedLog
 
-#: Users that are listed, those with the most jobs.
+#: Users that are listed, the users with the most jobs.
 _LISTED = 20
 #: Digits of what is written.
 _DIGITS = 9
@@ -51,8 +51,8 @@ def fit(
 ) -> None:  # fmt: skip
     """Fit the model of users who log on, submit and log off to TRACE, and write the users to a file.
 
-    Tells of each one the rates, the share of time logged on and the mean jobs of a login. Who submits evenly
-    is Poisson-like: always logged on.
+    Tells of each user the rates, the share of time logged on and the mean jobs of a login. A user that
+    submits evenly is Poisson-like: always logged on.
     """
     from headway.workload import read_trace
     from headway_plugins.grid.fitted_log import fit_log

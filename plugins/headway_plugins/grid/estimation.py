@@ -1,4 +1,4 @@
-"""The rates of a user from the times of his jobs alone: no log holds logins.
+"""The rates of a user from the times of the user's jobs alone: no log holds logins.
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005, section 5. Two methods:
 
@@ -11,12 +11,13 @@ E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005
   give the rates. R_0 comes from windows side by side, as in the paper, each then the mean with its
   neighbours, or exactly, from all windows that there can be (ours).
 
-What was decided here: a user's time is that from his first to his last job, or the whole log's. Of the
-exponentials there are two fits: a free one, for what is said of the shape, and one whose rate of jobs is that
-of the log, for generating, because a free fit loses the jobs that come within one second (``batch``: jobs a
-second that has any). A user is Poisson-like if his times between jobs vary by less than 1.2, or one
-exponential is at most 0.01 further from R_0 at the worst place than two are and explains at least half of his
-jobs: of somebody who is seldom logged on, one exponential tells the logins very well, and none of the bursts.
+What was decided here: a user's time goes from the first to the last job of the user, or is the whole log's.
+The exponentials are fitted twice: freely, for what is said of the shape, and with the log's rate of jobs, for
+generating, because a free fit loses the jobs that come within a second (``batch``: jobs a second that has
+any). A user is Poisson-like if the times between jobs vary by less than 1.2. A user is also Poisson-like if a
+single exponential is at most 0.01 further from R_0 at the worst place than two are and explains at least half
+of the jobs. The second part is needed because, of a user that is seldom logged on, a single exponential tells
+the logins very well, and none of the bursts.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ POINTS, LONGEST = 60, 1 / 20
 #: Shares of time logged on, and rates of logging on, with which the search of method A begins.
 _SHARES = np.array([0.005, 0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95])
 _LOGONS = np.geomspace(1e-7, 1e-2, 25)
-#: Rates of the grid of method B, and places along a side of each closer one.
+#: Rates of the grid of method B, and places along a side of each closer grid.
 _RATES, _CLOSER, _ROUNDS = 60, 9, 10
 #: Places of the grid's first side from which it is searched: the fast exponential may weigh very little.
 _STARTS = 8
@@ -57,7 +58,7 @@ _STARTS = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """What R_0 looks like: two exponentials and one, with their largest errors."""
+    """What R_0 looks like: two exponentials and a single exponential, with their largest errors."""
 
     two: TwoExponentials
     two_error: float
@@ -68,7 +69,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class UserFit:
-    """What the times of somebody's jobs say."""
+    """What the times of a user's jobs say."""
 
     jobs: int
     #: Seconds that they are looked at for.
@@ -105,7 +106,7 @@ def exact_silence(times: Floats, begin: float, end: float, t: Floats) -> Floats:
 
 
 def tumbling_silence(times: Floats, begin: float, end: float, t: Floats) -> Floats:
-    """The same from windows side by side; the last one, which is not whole, is left out."""
+    """The same from windows side by side; the last window, which is not whole, is left out."""
     found = np.full(len(t), np.nan)
     for at, length in enumerate(t.tolist()):
         windows = int((end - begin) // length)
@@ -134,7 +135,7 @@ def silence_of(times: Floats, begin: float, end: float, t: Floats, estimator: Es
 
 
 def fitted_shape(t: Floats, silence: Floats) -> Shape:
-    """Two exponentials, and one, by least squares."""
+    """Two exponentials, and a single exponential, by least squares."""
     known = np.isfinite(silence)
     t, silence = t[known], silence[known]
     lowest, highest = 1e-3 / t[-1], 5.0 / t[0]
@@ -168,7 +169,7 @@ def fitted_shape(t: Floats, silence: Floats) -> Shape:
 
 
 def of_rate(t: Floats, silence: Floats, job_rate: float) -> TwoExponentials:
-    """Two exponentials by least squares among those whose rate of jobs is ``job_rate``, a second."""
+    """Two exponentials by least squares whose rate of jobs is ``job_rate``, a second."""
     known = np.isfinite(silence)
     t, silence = t[known], silence[known]
     reach = np.linspace(0.0, math.log(1e7), _RATES)
@@ -215,7 +216,7 @@ def _closest(
 
 
 def counted(times: Floats, begin: float, end: float) -> Floats:
-    """The share of windows of 300 s with at most 0, 1, 2, ... jobs, to the largest number that one has."""
+    """The share of windows of 300 s with at most 0, 1, 2, ... jobs, to the largest number in a window."""
     windows = max(int((end - begin) // WINDOW), 1)
     which = ((times - begin) // WINDOW).astype(np.int64)
     per_window = np.bincount(which[which < windows], minlength=windows)
@@ -245,7 +246,7 @@ def by_counts(below: Floats, job_rate: float) -> tuple[Rates, float]:
     return found, distance(found)
 
 
-# ---------------------------------------------------------------------- somebody
+# ---------------------------------------------------------------------- a user
 
 
 def fit_user(
@@ -256,7 +257,7 @@ def fit_user(
     method: Method = "silences",
     estimator: Estimator = "exact",
 ) -> UserFit:
-    """The rates of somebody whose jobs came at ``times`` (seconds, rising).
+    """The rates of a user whose jobs came at ``times`` (seconds, rising).
 
     ``begin`` and ``end``: what is looked at; default: from the first to the last job. Raises
     :class:`UserError` without jobs, for times that are none, and where there is no time between the first and

@@ -31,7 +31,7 @@ class FittedLog:
     fits: dict[tuple[int, int], UserFit]
     runtimes: StagedRuntimes
     group_runtimes: dict[int, StagedRuntimes]
-    #: Jobs of nobody who is fitted.
+    #: Jobs of users that are not fitted.
     left_out: int
     #: Factor from each rate to the next, and how well that fits; None of fewer than three users.
     slope: float | None
@@ -48,8 +48,8 @@ def fit_log(
 ) -> FittedLog:
     """Fit each user's, or each group's, jobs; ``whole_log``: over its time instead of their own.
 
-    A log that knows no users (or groups) is one user's. Raises :class:`UserError` for a log without jobs,
-    with impossible times, or without any time between jobs.
+    A log that knows no users (or groups) is a single user's. Raises :class:`UserError` for a log without
+    jobs, with impossible times, or without any time between jobs.
     """
     if not len(trace):
         raise UserError(f"{trace.path}: expected jobs, found none")
@@ -67,7 +67,7 @@ def fit_log(
     for number in np.unique(who[who > 0]).tolist():
         own = who == number
         times = submit[own]
-        # Of a user of several groups that of most of his jobs.
+        # A user of several groups has the group of most of the user's jobs.
         groups, counts = np.unique(group[own], return_counts=True)
         key = (number, int(groups[np.argmax(counts)]) if groups[np.argmax(counts)] > 0 else -1)
         if not whole_log and times[-1] <= times[0]:

@@ -1,6 +1,6 @@
 """The file of users that were fitted to a log: YAML, written by ``headway arrivals fit``.
 
-``model`` is login-logout; ``users`` lists who submits, with the rates lambda, delta and mu a second;
+``model`` is login-logout; ``users`` lists the users, with the rates lambda, delta and mu a second;
 ``runtimes`` has under ``all``, and under ``groups`` by a group's number, the stages of runtimes. What else an
 entry says is for a reader, as is ``fitted``.
 """
@@ -40,7 +40,7 @@ class Runtimes(BaseModel):
 
 
 class FittedUser(BaseModel):
-    """One who submits."""
+    """A user that submits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 

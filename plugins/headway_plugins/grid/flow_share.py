@@ -1,9 +1,9 @@
-"""Processors as a flow that groups share: who demands most is cut first.
+"""Processors as a flow that groups share: the group that demands most is cut first.
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005, discussion: fairness between
 groups as a flow problem. The paper gives no algorithm; this is max-min fairness: each group that is not
-satisfied gets as much as the others, and no more than it demands. Nothing is cut where all demands together
-are no more than the capacity.
+satisfied gets as much as the other groups, and no more than it demands. Nothing is cut where all demands
+together are no more than the capacity.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""A grid site's workload: users who log on, submit bursts of jobs of one processor, and log off.
+"""A grid site's workload: users log on, submit bursts of jobs of one processor, and log off.
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005, section 5 and its
-simulation. Who submits comes from presets of the paper's groups, from groups that options describe, or from a
+simulation. The users come from presets of the paper's groups, from groups that options describe, or from a
 file of users that were fitted to a log (``headway arrivals fit``). What was decided here:
 
 - *A group of several users* is independent users of the same logins, whose rates of submission lie on a
-  straight line in log space (``spread``) and are together the group's. The presets' groups are one process,
-  because their variation is that of the whole group.
-- *Queues* are the paper's (:mod:`.lpc`), numbered 1 (Test) to 5 (Infinite): a job goes to the smallest one
-  whose limit of processor time covers its runtime, since these jobs use their processor, and the longest ones
-  to the last. Its estimate is the queue's wall limit; ``--estimates`` gives others.
-- *Users and groups* are numbers, as in traces; a note says whose.
+  straight line in log space (``spread``) and are together the group's. The presets' groups are a single
+  process, because their variation is that of the whole group.
+- *Queues* are the paper's (:mod:`.lpc`), numbered 1 (Test) to 5 (Infinite). A job goes to the smallest queue
+  whose limit of processor time covers its runtime, since these jobs use their processor, and the longest jobs
+  to the last queue. Its estimate is the queue's wall limit; ``--estimates`` gives other estimates.
+- *Users and groups* are numbers, as in traces; a note says which numbers.
 - *Front-ends* with processors of their own are ``pools``; the paper's broker is not described, so a job goes
-  to one of them at random, by weight.
-- *Seconds* are whole, as those of accounting are.
+  to a pool at random, by weight.
+- *Seconds* are whole, as in accounting.
 - With ``jobs`` users go on, stretch by stretch, until there are so many. With ``load`` all times are
-  multiplied by one factor afterwards, which changes no variation.
-- *Monitors* submit one short job each on every full hour.
-- ``arrivals: poisson`` has everybody logged on always, with the same mean rates: what bursts are compared
+  multiplied by the same factor afterwards, which changes no variation.
+- *Monitors* submit a short job each on every full hour.
+- ``arrivals: poisson`` has all users logged on always, with the same mean rates: what bursts are compared
   with.
 """
 
@@ -48,7 +48,7 @@ from headway_plugins.workloads.jobs import stretched_to_load
 Floats = NDArray[np.float64]
 
 DAY, HOUR = 86400.0, 3600.0
-#: Jobs that one workload can have.
+#: Jobs that a workload can have.
 _MOST_JOBS = 5_000_000
 #: Stretches without the wanted jobs, after which there will be none.
 _MOST_STRETCHES = 10_000
@@ -200,7 +200,7 @@ class LoginLogoutOptions(BaseModel):
 
 @dataclass(frozen=True)
 class _Who:
-    """Somebody who submits."""
+    """A user that submits."""
 
     user: int
     group: int
@@ -243,7 +243,7 @@ class LoginLogoutModel:
 
 
 def submitters(options: LoginLogoutOptions) -> tuple[list[_Who], list[str]]:
-    """Who submits, and notes that say which groups the numbers are."""
+    """The users that submit, and notes that say which groups the numbers are."""
     found: list[_Who] = []
     notes: list[str] = []
     fitted = options._fitted
@@ -272,7 +272,7 @@ def submitters(options: LoginLogoutOptions) -> tuple[list[_Who], list[str]]:
 def _arrivals(
     rng: np.random.Generator, people: Sequence[_Who], options: LoginLogoutOptions
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """The times of the jobs, in order, and the place in ``people`` of who submitted each."""
+    """The times of the jobs, in order, and the place in ``people`` of each job's user."""
     logon, submit = DailyCycle(options.daily_logon), DailyCycle(options.daily_submit)
     each = [Submitter(rng, one.rates, 0.0, logon, submit) for one in people]
     rate = sum(one.rates.job_rate for one in people)
@@ -314,7 +314,7 @@ def _with_monitors(
     group: NDArray[np.int64],
     options: LoginLogoutOptions,
 ) -> tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """The jobs with those of the monitors, in order."""
+    """The jobs with the monitors' jobs, in order."""
     end = options.days * DAY if options.jobs is None else (float(times[-1]) if len(times) else 0.0)
     hours = np.arange(0.0, end, HOUR)
     first, own = int(user.max(initial=0)) + 1, int(group.max(initial=0)) + 1

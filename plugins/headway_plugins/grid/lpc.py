@@ -1,7 +1,7 @@
 """The cluster of the LPC, Clermont-Ferrand: its queues, and presets of its groups.
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005: Table 1 (queues), and the
-tables of groups. *Ours*: a group's arrivals are those of one login/logout process with the printed mean and
+tables of groups. *Ours*: a group's arrivals come from a login/logout process with the printed mean and
 coefficient of variation of the times between jobs; the paper gives two moments where the process has three
 rates, so a login has 1.25 times as many jobs as the least that the variation allows. Runtimes have the
 printed mean and standard deviation in stages whose knots are ours; those of Biomed also have the two
@@ -62,7 +62,7 @@ class Group:
 
     @property
     def rates(self) -> Rates:
-        """Of the whole group, as one process."""
+        """The rates of the whole group, as a single process."""
         variation = self.gap_deviation / self.mean_gap
         return Rates.of_moments(self.mean_gap, variation, BURST * (variation**2 - 1.0) / 2.0)
 

@@ -2,13 +2,13 @@
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005, section 2: Maui under PBS. A
 job's priority is that of its queue and 10 for each second that it waits; the owner's and the group's are
-added, by default 0. Everybody's priority rises alike, so who comes first never changes while they wait: the
-order is that of the queue's priority less 10 for each second until the submission, a fixed key. Ties: earlier
+added, by default 0. The priorities of all jobs rise alike, so the order of waiting jobs never changes: it is
+that of the queue's priority less 10 for each second until the submission, a fixed key. Ties: earlier
 submission, then the smaller id.
 
 Decisions on what is left open: a job's queue is its QOS if the table has it, else its pool; a queue without a
-priority has 0. The paper's limits on running jobs are the plugin ``limits``, which takes whoever is over out
-of the queue until there is room, as Maui blocks him for a poll; polls are ``--cycle`` of a dry run.
+priority has 0. The paper's limits on running jobs are the plugin ``limits``. It takes a job over its limit
+out of the queue until there is room, as Maui blocks the job for a poll; polls are ``--cycle`` of a dry run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The user who logs on, submits and logs off: rates, and what follows from them.
+"""A user logs on, submits and logs off: rates, and what follows from them.
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005 (LNCS 3834), section 5. A
-user is out or in; he logs on at rate lambda, logs out at rate delta, and submits at rate mu while he is in,
-all constant, a second. The process is the interrupted Poisson process of teletraffic theory: the time between
-two jobs is exactly a hyper-exponential of order 2.
+user is out or in. The user logs on at rate lambda, logs out at rate delta, and submits at rate mu while
+logged on, all constant, a second. The process is the interrupted Poisson process of teletraffic theory: the
+time between two jobs is exactly a hyper-exponential of order 2.
 
 The paper's (10) as printed lacks bounds and the initial value, and its (26) has the wrong sign of a term that
 does not matter to the result. What was decided here: the numbers of jobs in a window (7)-(9) are not solved
@@ -44,12 +44,12 @@ class TwoExponentials:
 
 @dataclass(frozen=True)
 class Rates:
-    """A user's rates, a second. Raises :class:`UserError` for rates below 0 or not finite, and for a user who
-    neither logs on nor out."""
+    """A user's rates, a second. Raises :class:`UserError` for rates below 0 or not finite, and for a user
+    that neither logs on nor out."""
 
     #: lambda.
     logon: float
-    #: delta; 0: never, so his jobs are a Poisson process.
+    #: delta; 0: never, so the user's jobs are a Poisson process.
     logout: float
     #: mu.
     submit: float
@@ -65,7 +65,7 @@ class Rates:
 
     @property
     def share_in(self) -> float:
-        """P_in: the share of the time that he is logged on."""
+        """P_in: the share of the time that the user is logged on."""
         return self.logon / (self.logon + self.logout)
 
     @property
@@ -139,7 +139,7 @@ class Rates:
     def counts(self, t: float, most: int) -> Floats:
         """R_0 ... R_most: the chance of n jobs in a window of ``t`` seconds, and at the end that of more.
 
-        ``most`` + 2 values, whose sum is 1. Absolute errors are those of rounding. Raises :class:`UserError`
+        ``most`` + 2 values, whose sum is 1. Absolute errors come from rounding. Raises :class:`UserError`
         for windows in which more than 16 million jobs can come.
         """
         busiest = self.submit * t
@@ -160,7 +160,7 @@ class Rates:
         half = -(self.logon + self.logout + lost) / 2.0
         root = np.sqrt(((self.logon - self.logout - lost) / 2.0) ** 2 + self.logon * self.logout)
         root = np.where(root.real < 0, -root, root)
-        # The eigenvalues; the slow one by their product, because it may be very much the smaller.
+        # The eigenvalues; the slow eigenvalue by their product, because it may be very much smaller.
         fast = half - root
         slow = np.where(fast == 0, 0.0, self.logon * lost / np.where(fast == 0, 1.0, fast))
         # Where both are one, sinh(b t) / b is t.
@@ -181,7 +181,7 @@ class Rates:
 
     @classmethod
     def of_silence(cls, silence: TwoExponentials) -> Rates:
-        """The rates whose R_0 is ``silence``. Raises :class:`UserError` where nobody ever submits."""
+        """The rates whose R_0 is ``silence``. Raises :class:`UserError` where no user ever submits."""
         _check(silence)
         w, apart = silence.share, silence.fast - silence.slow
         rate = silence.slow + w * apart

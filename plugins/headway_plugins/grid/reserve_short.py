@@ -1,12 +1,12 @@
-"""A share of the processors is kept for short jobs, so that no burst of long ones fills the machine.
+"""A share of the processors is kept for short jobs, so that no burst of long jobs fills the machine.
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005, discussion: one group can
 take all of a site, and a short job then waits as long as the shortest of its jobs. The paper names no
 algorithm; ours: jobs whose estimate is above ``seconds`` have, all together, at most the pool's processors
-less ``share`` of them (rounded up). Who is over waits outside of the queue and holds up nobody. Short jobs
-may have any processor, and a long job that alone needs more than is left to long ones starts where no other
-long job has any, so nobody waits for ever. Where pools share nodes a job counts in each pool that has its
-nodes, with what it has there.
+less ``share`` of them (rounded up). A job over that limit waits outside of the queue and delays no other job.
+Short jobs may have any processor. A long job that alone needs more than is left to long jobs starts where no
+other long job has any, so no job waits for ever. Where pools share nodes a job counts in each pool that has
+its nodes, with what it has there.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ReserveShort(Plugin):
         while self._room:
             state.lifted(_key(self._room.pop()))
         while self._full:
-            # Whoever started: those in a queue that may not start any more leave it.
+            # Whichever jobs started: a queued job that may not start any more leaves its queue.
             name = self._full.pop()
             if name in state.pools:
                 state.bar_queued(state.pools[name])

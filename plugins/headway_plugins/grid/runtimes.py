@@ -4,7 +4,7 @@ E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005
 of a group's runtimes is a chain of straight lines over the logarithm of time; three stages fit Dteam, six
 Biomed. The paper has no numbers and no way to find them. Ours: the knots are chosen among log-spaced
 quantiles by dynamic programming on the squared error of the distribution function, for 1 to 8 stages, and it
-is the smallest number of stages to which one more gains less than 10 %.
+is the smallest number of stages to which a further stage gains less than 10 %.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headway.errors import UserError
 
 Floats = NDArray[np.float64]
 
-#: Stages that are tried, and how much of the error one more must take away.
+#: Stages that are tried, and how much of the error a further stage must take away.
 MOST_STAGES, LEAST_GAIN = 8, 0.1
 #: Times among which knots are chosen, and points at which the error is measured.
 _CANDIDATES, _POINTS = 60, 400
@@ -85,8 +85,8 @@ class StagedRuntimes:
         return np.interp(np.log(times), np.log(self.knots), self.shares())
 
     def draw(self, rng: np.random.Generator, count: int, repeat: float = 0.0) -> Floats:
-        """Whole seconds, at least 1, of so many jobs in a row; each has with the chance ``repeat`` that of
-        the one before."""
+        """Whole seconds, at least 1, of so many jobs in a row; with the chance ``repeat`` a job has the
+        runtime of the job before."""
         found = np.maximum(np.rint(self.at(rng.random(count))), 1.0)
         if repeat > 0 and count:
             new = rng.random(count) >= repeat

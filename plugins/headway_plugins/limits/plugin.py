@@ -4,21 +4,21 @@ After Slurm's page "Resource Limits" (slurm.schedmd.com/resource_limits.html: Gr
 GrpTRESRunMins, MaxJobs, MaxTRESPerUser, MaxTRESPerJob, MaxWall) and the Maui administrator's guide, chapter
 "Throttling Policies" (MAXJOB, MAXPROC, MAXPS and others for each credential).
 
-A job under a limit that is reached is in no queue: nothing is booked for it, and those behind it go on as if
-it were not there. It is back in the very step in which room appears.
+A job under a limit that is reached is in no queue: nothing is booked for it, and the jobs behind it go on as
+if it were not there. It is back in the very step in which room appears.
 
 Decisions on what is left open:
 
 - A job counts for what it asks for, from the decision to start it until it has ended, suspended or not; in
-  the background, too. One that does not say how many nodes it wants counts for one until it has them, then
-  for as many as it has.
+  the background, too. A job that does not say how many nodes it wants counts for a single node until it has
+  its nodes, then for as many as it has.
 - ``processor_minutes`` counts walltimes, not predictions; what has run past its own counts for nothing.
 - A job that is too large for a limit by itself waits until it, or the configuration, is changed.
 - All limits hold at once: that of a QOS does not replace that of an account. Slurm's (``of: from-slurm``) do
   as in Slurm: what a job's QOS limits for all together, its accounts do not; what it limits for each user,
-  the association does not; what it limits for one job, nobody else does.
-- Slurm's minutes count as often as the QOS of a job says (UsageFactor); those that a job asks for do where
-  its QOS has the flag UsageFactorSafe.
+  the association does not; what it limits for a single job, only the QOS limits.
+- Slurm's minutes count as often as the QOS of a job says (UsageFactor); the minutes that a job asks for do
+  where its QOS has the flag UsageFactorSafe.
 - A ``budget`` is what was used, decaying with ``half_life``, and what running jobs may still use: a job
   starts only if it can run to its limit within it. ``wall_minutes`` (GrpWall) is the same of time alone. Both
   begin with what the batch system says was used, where limits are its own. Over a restart both are in the
@@ -51,14 +51,14 @@ from headway_plugins.accounts.tree_files import configured
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
 from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, UNSCALED, Added, Factors, Holder, Ruled
 
-#: Who bars jobs that are too large for a limit by themselves, where limits may change.
+#: The key of barriers for jobs that are too large for a limit by themselves, where limits may change.
 _TOO_LARGE = "limits: too large"
-#: Of nobody limits are the QOS's to say.
+#: No holder has limits that the QOS sets.
 _NOBODY: Mapping[Holder, Ruled] = {}
-#: Who is counted for a job, and what it counts for each; of jobs of a kind its processors, for all.
+#: The holders that count a job, and what it counts for each; of jobs of a kind its processors, for all.
 _Counted = tuple[Sequence[Holder], int | Sequence[Added]]
 _NOTHING: _Counted = (), ()
-#: Jobs without a kind whose holders are known, at which those who left are looked for first.
+#: With so many known jobs without a kind, the plugin first looks for jobs that have left.
 _MANY = 10_000
 
 
@@ -103,7 +103,7 @@ class LimitsOptions(pydantic.BaseModel):
 
 
 def rules_of(of: Mapping[str, Mapping[str, Amounts]]) -> list[Rule]:
-    """The limits, kind by kind; ValueError names the one that is wrong."""
+    """The limits, kind by kind; ValueError names the wrong limit."""
     found = []
     for key, table in of.items():
         try:
@@ -119,7 +119,7 @@ class _Kind:
     __slots__ = ("holders",)
 
     def __init__(self, holders: tuple[Holder, ...]) -> None:
-        #: Who is counted for them.
+        #: The holders that count them.
         self.holders = holders
 
 
@@ -133,18 +133,18 @@ class Limits:
         self._rules = options.rules()
         self._tree = options.tree()
         self._holders: dict[tuple[int, tuple[str, ...]], Holder] = {}
-        #: What a job says of itself -> who is counted for it, and its kind.
+        #: What a job says of itself -> the holders that count it, and its kind.
         self._of: dict[tuple[str, str, str, str, str], tuple[tuple[Holder, ...], _Kind | None]] = {}
-        #: A job without a kind -> what it says of itself, and who is counted for it.
+        #: A job without a kind -> what it says of itself, and the holders that count it.
         self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...]]] = {}
         #: When so many are there, it is looked which of them there still are.
         self._many = _MANY
-        #: Jobs that have processors -> who is counted for them, and as what.
+        #: Jobs that have processors -> the holders that count them, and as what.
         self._counted: dict[str, _Counted] = {}
-        #: Who may have room again, and who has none any more.
+        #: The holders that may have room again; whether a holder has no room any more.
         self._room: dict[Holder, None] = {}
         self._full = False
-        #: (when, who): room that comes as time passes.
+        #: (when, a serial number, holder): room that comes as time passes.
         self._due: list[tuple[float, int, Holder]] = []
         self._known_due: set[tuple[float, Holder]] = set()
         self._told = 0
@@ -160,7 +160,7 @@ class Limits:
         self._half_life = options.half_life
         #: What a minute of a job counts for, where limits are the batch system's.
         self._factors = UNSCALED
-        #: What a job says of itself -> of whom some limits are its QOS's to say.
+        #: What a job says of itself -> the holders some of whose limits its QOS sets.
         self._ruled: dict[tuple[str, str, str, str, str], dict[Holder, Ruled]] = {}
         #: What earlier runs spent of budgets, until it is taken up.
         self._saved: dict[str, Any] | None = None
@@ -187,7 +187,7 @@ class Limits:
                 holder.more(1, processors)
                 if holder.room < 1.0 <= before:
                     self._full = True
-            # Who is limited by nothing yet may be from the next look at the batch system on.
+            # A job without a limit may have one from the next look at the batch system on.
             if holders or self._from_slurm:
                 self._counted[job.id] = holders, processors
             return
@@ -229,7 +229,7 @@ class Limits:
                 # What it has used until now is used.
                 self._count(job, None)
 
-    # ------------------------------------------------------------------ who may start
+    # ------------------------------------------------------------------ which jobs may start
 
     @hookimpl
     def bar_job(self, job: Job, state: State) -> Barrier | None:
@@ -242,7 +242,7 @@ class Limits:
             now = state.now
             ruled = self._ruled.get(_about(job), _NOBODY) if self._ruled else _NOBODY
             if processors <= holder.largest and not ruled:
-                # Most of those who are asked again and again.
+                # Most of the jobs that are asked about again and again.
                 return holder.reached(processors)
             others = ruled.get(holder, UNRULED)
             measure = holder.over(job, now, others)
@@ -294,17 +294,17 @@ class Limits:
                     if holder.room >= 0.0:
                         state.lifted(holder.key, most=holder.room)
                 else:
-                    # Whom minutes keep out is to say anew when there may be room for it.
+                    # A job that minutes keep out must say again when there may be room for it.
                     easy = not TIMED.intersection(holder.limits)
                     state.lifted(holder.key, holder.has_room(state.now) if easy else None)
         if self._full:
-            # Whoever started: those who are in a queue and may not start any more leave it.
+            # Whichever jobs started: a queued job that may not start any more leaves its queue.
             self._full = False
             for pool in state.pools.values():
                 state.bar_queued(pool)
 
     def _holders_of(self, job: Job) -> tuple[Holder, ...]:
-        """Who is counted for a job without a kind."""
+        """The holders that count a job without a kind."""
         known = self._whose.get(job.id)
         if known is not None and known[0] is job.description and known[1] is job.pool:
             return known[2]
@@ -319,7 +319,7 @@ class Limits:
         return holders
 
     def _looked_up(self, job: Job) -> tuple[tuple[Holder, ...], _Kind | None]:
-        """Who is counted for the job, and its kind."""
+        """The holders that count the job, and its kind."""
         key = _about(job)
         found = self._of.get(key)
         if found is None:
@@ -346,7 +346,7 @@ class Limits:
         return found
 
     def _holder(self, number: int, names: tuple[str, ...]) -> Holder | None:
-        """Who these are by a rule, if that says anything of them."""
+        """The holder of these names by a rule; None if the rule says nothing of them."""
         key = (number, names)
         holder = self._holders.get(key)
         if holder is None and (amounts := self._rules[number].amounts(names)) is not None:
@@ -423,7 +423,7 @@ class Limits:
         self._full = True
 
     def _seed(self, policy: SitePolicy, state: State) -> None:
-        """At the first start everybody has spent what the batch system says, running jobs included."""
+        """At the first start each holder has spent what the batch system says, running jobs included."""
         used: dict[tuple[str, ...], dict[str, dict[str, float]]] = {("account",): {}, ("association",): {}}
         for one in policy.associations:
             name, kind = (
@@ -487,7 +487,7 @@ class Limits:
             self._full = True
 
     def _accounts(self, account: str) -> tuple[str, ...]:
-        """The account, the one above it, and so on; the root is not one of them."""
+        """The account, the account above it, and so on, without the root."""
         name, found = account, []
         while name != ROOT:
             found.append(name)

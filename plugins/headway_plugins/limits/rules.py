@@ -10,10 +10,10 @@ counted by itself::
       account: {physics: {processors: 512}}
       user+pool: {"*+debug": {jobs: 1}}
 
-``*`` is everybody. Each limit is taken by itself from the most exact line that says it, as PBS, Maui and
+``*`` is every value. Each limit is taken by itself from the most exact line that says it, as PBS, Maui and
 Slurm's associations do: above, ann may run 20 jobs on 64 processors, and were ``jobs`` not in her line, 10 as
-everybody. ``null`` in a line says that there is no such limit, whatever less exact lines say. Of two lines
-that fit, the one with the earlier name spelt out is the more exact. An account is counted with all accounts
+every user. ``null`` in a line says that there is no such limit, whatever less exact lines say. Of two lines
+that fit, the line with the earlier name spelt out is more exact. An account is counted with all accounts
 below it.
 """
 
@@ -37,7 +37,7 @@ _Count = Annotated[int, pydantic.Field(ge=0, le=10**12)]
 
 
 class Largest(pydantic.BaseModel):
-    """How much one job may ask for."""
+    """How much a single job may ask for."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -54,7 +54,7 @@ class Largest(pydantic.BaseModel):
 
 
 class Amounts(pydantic.BaseModel):
-    """How much may be had at once, and by one job."""
+    """How much all jobs may have at once, and a single job."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -161,5 +161,5 @@ class Rule:
         return ", ".join(said) if said else "all jobs together"
 
     def holders(self, values: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
-        """Who is counted for a job with these values: each account above it as well."""
+        """The names that count a job with these values: each account above it as well."""
         yield from product(*(values[name] for name in self.dimensions))

@@ -1,4 +1,4 @@
-"""What jobs have of what is limited, and who has how much of it together."""
+"""What jobs have of what is limited, and how much of it each holder has together."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def unit(measure: str) -> str:
 
 
 def limits_of(amounts: Amounts) -> tuple[dict[str, float], dict[str, float]]:
-    """Measure -> limit: of all jobs that run, and of one job."""
+    """Measure -> limit: of all jobs that run, and of a single job."""
     together = {
         name: float(value)
         for name in ("jobs", "processors", "nodes", "memory", MINUTES, *SPENT)
@@ -78,7 +78,7 @@ def limits_of(amounts: Amounts) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _of_resources(limits: Mapping[str, float | None]) -> dict[str, float]:
-    """Measure -> limit of generic resources that have one."""
+    """Measure -> limit of generic resources that have a limit."""
     return {f"{RESOURCE}{name}": value for name, value in limits.items() if value is not None}
 
 
@@ -88,7 +88,7 @@ def _highest(limit: float) -> float:
 
 
 class Ruled(NamedTuple):
-    """Measures that somebody else has the say about."""
+    """Measures that another holder decides about."""
 
     together: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
@@ -113,7 +113,7 @@ class Factors(NamedTuple):
 UNSCALED = Factors()
 
 
-#: The room of who may have no further job.
+#: The room of a holder that may have no further job.
 _NONE = -math.inf
 
 #: What a job counts for: its processors where nothing else is limited but jobs, else measure by measure.
@@ -121,7 +121,7 @@ Added = int | Mapping[str, float]
 
 
 class Holder:
-    """Somebody who is counted by themselves: what they may have, and what they have."""
+    """A user, an account or another value with limits: what it may have, and what it has."""
 
     __slots__ = (
         "_barriers", "_factors", "_have", "_most", "_most_jobs", "_most_processors", "_running", "_use",
@@ -144,20 +144,20 @@ class Holder:
         self._most = {name: _highest(limit) for name, limit in self.limits.items()}
         #: Only jobs and processors are limited, so :attr:`room` says all.
         self.plain = not self.single and not self.limits.keys() - {"jobs", "processors"}
-        #: What is in use, of what does not change as time passes; of a plain one jobs and processors alone.
+        #: What is in use, of what does not change as time passes; a plain holder has jobs and processors.
         self._use = dict.fromkeys(self.limits, 0.0)
         self._running = self._have = 0
         self._most_jobs = self._most.get("jobs", math.inf)
         self._most_processors = self._most.get("processors", math.inf)
-        #: Of a plain one: the most processors that the next job may have; -inf: no further job may start.
-        #: -inf of others, which are to be asked.
+        #: Of a plain holder: the most processors that the next job may have; -inf: no further job may start.
+        #: Any other holder has -inf and must be asked.
         self.room = _NONE
-        #: Of a plain one: the most that a job may have at all; -inf of others.
+        #: Of a plain holder: the most that a job may have at all; of any other holder -inf.
         self.largest = -math.inf
         if self.plain:
             self.largest = self._most_processors if self._most_jobs >= 1.0 else 0.0
             self.more(0, 0)
-        #: Of a plain one, by what is reached and the processors that a job asks for.
+        #: Of a plain holder, by what is reached and the processors that a job asks for.
         self._barriers: dict[tuple[str, int], Barrier] = {}
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
@@ -165,7 +165,7 @@ class Holder:
         self.spent = {measure: Decaying(half_life) for measure in SPENT if measure in self.limits}
 
     def more(self, jobs: int, processors: int) -> None:
-        """Of a plain one: so many jobs more run, with so many processors together; below 0: fewer."""
+        """Of a plain holder: so many jobs more run, with so many processors together; below 0: fewer."""
         self._running = running = self._running + jobs
         self._have = have = self._have + processors
         self.room = _NONE if running + 1.0 > self._most_jobs else self._most_processors - have
@@ -222,7 +222,7 @@ class Holder:
         return self._use[measure]
 
     def too_large(self, job: Job, ruled: Ruled = UNRULED) -> str:
-        """Why the job may never run as it is; "" if it may. ``ruled``: what is somebody else's to say."""
+        """Why the job may never run as it is; "" if it may. ``ruled``: what another holder decides about."""
         if self.plain and job.processors <= self.largest:
             return ""
         for limits, others in zip((self.single, self.limits), (ruled.single, ruled.together), strict=True):
@@ -248,11 +248,11 @@ class Holder:
         return ""
 
     def has_room(self, now: float) -> Callable[[Job], bool]:
-        """Whether a job may start as far as this one goes, until somebody starts or ends."""
+        """Whether a job may start under this holder's limits; it holds until a job starts or ends."""
         return lambda job: not self.over(job, now)
 
     def reached(self, processors: int) -> Barrier:
-        """What bars a job of so many processors from a plain one that has no room for it."""
+        """The barrier of a job of so many processors at a plain holder that has no room for it."""
         measure = "jobs" if self.room == _NONE else "processors"
         barrier = self._barriers.get((measure, processors))
         if barrier is None:

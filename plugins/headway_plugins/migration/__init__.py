@@ -1,1 +1,1 @@
-"""Migration handlers: ways to move a running job, one a file, each behind the hook ``migrate``."""
+"""Migration handlers: ways to move a running job, a file each, each behind the hook ``migrate``."""

@@ -14,7 +14,7 @@ from headway_plugins.migration.saving import Saving
 
 
 class SignalOptions(ImageOptions):
-    """Those of images, and these."""
+    """The options of images, and these."""
 
     signal: Annotated[str, Field(pattern=r"^(USR1|USR2|TERM|INT|HUP|URG)$")] = Field(
         default="USR1",

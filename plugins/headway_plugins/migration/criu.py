@@ -25,7 +25,7 @@ _DONE = "Dumping finished successfully"
 
 
 class CriuOptions(ProgramOptions):
-    """Those of programs, and these."""
+    """The options of programs, and these."""
 
     program: str = Field(default="criu", description="the program, a name or an absolute path")
     finder: tuple[str, ...] = Field(

@@ -26,7 +26,7 @@ _SCRIPT = "dmtcp_restart_script.sh"
 
 
 class DmtcpOptions(ProgramOptions):
-    """Those of programs, and these."""
+    """The options of programs, and these."""
 
     program: str = Field(default="dmtcp_command", description="the program, a name or an absolute path")
     complete: str = Field(default=_SCRIPT, description="the file that says that an image is complete")

@@ -37,13 +37,13 @@ _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\[\]-]{0,99}")
 _LINE = re.compile(r"([0-9a-f]{64})[ ][ *](.+)")
 #: A list of checksums is read up to here, bytes.
 _LONGEST_LIST = 1_000_000
-#: Files of one image.
+#: Files of an image.
 _MOST_FILES = 100_000
 _CHUNK = 1 << 20
 
 
 class FileMark(msgspec.Struct, frozen=True):
-    """One file of an image. ``size`` in bytes."""
+    """A file of an image. ``size`` in bytes."""
 
     name: str
     size: int
@@ -139,7 +139,7 @@ class Images:
         try:
             place.mkdir(mode=0o700)
             if owner is not None and os.geteuid() == 0 and owner != 0:
-                # Nobody else can have put another directory here: it was made just now, and is sticky.
+                # No other user can have put another directory here: it was made just now, and is sticky.
                 os.chown(place, owner, -1, follow_symlinks=False)
         except FileExistsError:
             pass
@@ -209,7 +209,7 @@ class Images:
         self._still.pop(job, None)
 
     def put_aside(self, job: str) -> Path:
-        """Keep a damaged image for whoever wants to see it, where its job does not find it."""
+        """Keep a damaged image for an operator to look at, where its job does not find it."""
         place = self.place(job)
         aside = self._records() / f"{job}.damaged"
         self._remove(aside)
@@ -221,8 +221,8 @@ class Images:
     # ------------------------------------------------------------------ age and quota
 
     def tidy(self, alive: frozenset[str]) -> list[str]:
-        """Remove what outlived its job by ``keep``, and the oldest of those without a job while there is
-        more than the quota. An image of a job that is there is never removed."""
+        """Remove what outlived its job by ``keep``, and the oldest images without a job while there is more
+        than the quota. An image of a job that is there is never removed."""
         said = []
         now = time.time()
         left: list[tuple[float, Path]] = []
@@ -350,7 +350,7 @@ class Images:
                 raise Failure(f"{place / name}: {expected}, found {mark.sha256[:12]}... ({mark.size} bytes)")
 
     def _kept(self) -> Sequence[Path]:
-        """Every image, and those that were put aside."""
+        """Every image, images that were put aside included."""
         found = []
         for folder in (self.directory, self.directory / _RECORDS):
             with contextlib.suppress(OSError), os.scandir(folder) as entries:

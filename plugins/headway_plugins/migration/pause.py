@@ -30,7 +30,7 @@ class Times:
 
 
 class Pause(Steps):
-    """One move. See the module's text."""
+    """A move. See the module's text."""
 
     def __init__(self, move: Move, times: Times) -> None:
         super().__init__(move)

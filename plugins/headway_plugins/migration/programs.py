@@ -2,7 +2,7 @@
 
 ``through`` is how a command comes to a node: an argument vector in which ``{node}`` and ``{user}`` are
 replaced, such as ``[ssh, -oBatchMode=yes, "{user}@{node}"]``; empty, it runs here. No shell sees a
-word here; ssh gives them to one on the other side, which is why each word must be plain.
+word here; ssh gives them to a shell on the other side, which is why each word must be plain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST = 300
 
 
 class ProgramOptions(ImageOptions):
-    """Those of images, and these."""
+    """The options of images, and these."""
 
     through: tuple[str, ...] = Field(
         default=(),
@@ -54,7 +54,7 @@ class Programs:
     """Runs commands on nodes until told to stop."""
 
     def __init__(self, through: Sequence[str], seconds: float) -> None:
-        """``seconds``: the longest that one may take."""
+        """``seconds``: the longest that a command may take."""
         self._through = tuple(through)
         self._seconds = seconds
         self._stopping = threading.Event()

@@ -1,4 +1,4 @@
-"""A move through the queue: save, leave the nodes, start on others; the machine of every handler but one.
+"""A move through the queue: save, leave, start on other nodes; every handler but suspend_resume uses it.
 
 =========== ================================================ ============================================
 step        what is asked for                                what ends it
@@ -64,7 +64,7 @@ class Way:
 
 
 class Relocation(Steps):
-    """One move. See the module's text."""
+    """A move. See the module's text."""
 
     def __init__(self, move: Move, way: Way) -> None:
         super().__init__(move)
@@ -148,7 +148,7 @@ class Relocation(Steps):
         if self.step == "confirming":
             return self._confirmed(now, reported)
         if not reported.ok:
-            # Read by nobody: what begins anew must not find it.
+            # The image is put aside: what begins anew must not find it.
             self._why = f"its image is damaged and was put aside, it begins anew: {reported.message}"
             self._begins_anew = True
         return self._start()
@@ -227,7 +227,7 @@ class Relocation(Steps):
 
 
 def same_nodes(move: Move) -> bool:
-    """Whether the target's nodes are those of the source: then the batch system has nothing to move."""
+    """Whether the target's nodes are the source's: then the batch system has nothing to move."""
     return bool(move.target) and _names(move.source) == _names(move.target)
 
 

@@ -8,7 +8,7 @@ from headway.adapter.migration import Answered, Instruction, Move, Passed, Repor
 
 
 class Steps:
-    """One move (:class:`.Machine` of handlers). A subclass says how it begins and what stimuli do."""
+    """A move (:class:`.Machine` of handlers). A subclass says how it begins and what stimuli do."""
 
     def __init__(self, move: Move) -> None:
         self._move = move

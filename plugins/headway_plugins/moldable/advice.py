@@ -1,6 +1,6 @@
-"""What the algorithms make of a batch, side by side, and what to do: who is made smaller, and why.
+"""What the algorithms make of a batch, side by side, and what to do: which jobs are made smaller, and why.
 
-Dutot and others 2005. The advice compares with plain LTF, where everybody runs as large as asked for.
+Dutot and others 2005. The advice compares with plain LTF, where every job runs as large as asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLAIN = "LTF"
 
 @dataclass(frozen=True)
 class Plans:
-    """All algorithms on one batch."""
+    """All algorithms on a batch."""
 
     tasks: tuple[Task, ...]
     processors: int
@@ -29,7 +29,7 @@ class Plans:
 
     @property
     def best(self) -> str:
-        """The algorithm whose schedule ends first; of several the first one, but nobody is made smaller for
+        """The algorithm whose schedule ends first; of several the first, but no job is made smaller for
         nothing: as asked for wins a tie."""
         plain = self.schedules[PLAIN].makespan
         best = min(self.schedules, key=lambda name: self.schedules[name].makespan)
@@ -44,7 +44,7 @@ def plans(tasks: Sequence[Task], processors: int, free_at: Sequence[float] | Flo
 
 
 def shrunk(tasks: Sequence[Task], schedule: Schedule) -> list[Placed]:
-    """Whom the schedule gives fewer processors than processes, in order of their starts."""
+    """The tasks with fewer processors than processes in the schedule, in order of their starts."""
     return [entry for entry in schedule.entries if entry.size < tasks[entry.task].processes]
 
 

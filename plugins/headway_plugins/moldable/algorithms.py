@@ -6,7 +6,7 @@ P.-F. Dutot, M. A. S. Netto, A. Goldman, F. Kon: Scheduling Moldable BSP Tasks. 
 ``A2``   least idle time, and the largest task where each placement would add some (:func:`least_idle`)
 ``A3``   least idle time always
 ``A4``   dual approximation: at most twice the optimum (:mod:`.dual`)
-``LTF``  A1 with the limit m: nobody is made smaller
+``LTF``  A1 with the limit m: no task is made smaller
 
 Decisions on what the paper leaves open:
 
@@ -14,7 +14,7 @@ Decisions on what the paper leaves open:
   the smaller size.
 - *Idle time* is the box's: m x Cmax less the processor-time placed. Only so can a placement reduce it, and
   step 2 of A2 be reached; holes alone are never added to by a task on one processor.
-- The largest task is the one of most work (``largest="time"``: the longest).
+- The largest task is the task of most work (``largest="time"``: the longest).
 - Where processors are taken yet, their time is part of the box.
 """
 
@@ -43,7 +43,7 @@ def largest_first(
     *,
     placing: Placing = "listed",
 ) -> Schedule:
-    """A1: of largest-first lists with all width limits the one that ends first.
+    """A1: of largest-first lists with all width limits the list that ends first.
 
     A limit whose schedule cannot be better is given up as soon as that is seen, which changes nothing about
     the answer.
@@ -76,7 +76,7 @@ def with_width(
     *,
     placing: Placing = "listed",
 ) -> Schedule:
-    """Largest task first with one width limit (the paper's maxnprocs)."""
+    """Largest task first with a width limit (the paper's maxnprocs)."""
     candidates, frontier = Candidates(tasks, processors), frontier_of(processors, free_at)
     if not tasks:
         return Schedule(())
@@ -93,7 +93,7 @@ def plain_ltf(
 
 
 class _Width:
-    """The batch with one width limit."""
+    """The batch with a width limit."""
 
     def __init__(self, candidates: Candidates, limit: int, frontier: Floats) -> None:
         self.limit = limit
@@ -121,7 +121,7 @@ def least_idle(
     always: bool = False,
     largest: Largest = "work",
 ) -> Schedule:
-    """A2; with ``always`` A3: one task after another where it leaves the least idle time."""
+    """A2; with ``always`` A3: task after task where it leaves the least idle time."""
     candidates, frontier = Candidates(tasks, processors), frontier_of(processors, free_at)
     machine = Frontier(frontier)
     # Candidates in the order in which ties are broken, so that the first smallest is the one.

@@ -48,11 +48,11 @@ def command(
     processes.
 
     Tells when the batch would end by each of the algorithms A1 to A4, and by LTF, which leaves every job as
-    it is; whom the best of them makes smaller, and why.
+    it is; which jobs the best of them makes smaller, and why.
 
     The batch is a list, or what waits in a pool: the last run of the journal is repeated to its end, and
-    nothing is asked or changed. Jobs are moldable there as the run's policy `moldable` takes them, else
-    those that say so.
+    nothing is asked or changed. Jobs are moldable there as the run's policy `moldable` takes them, else if
+    they say so.
     """
     from headway_plugins.moldable.advice import plans
     from headway_plugins.moldable.lists import read_list
@@ -99,7 +99,7 @@ def _waiting(
 
 
 def show(found: Plans, names: list[str], algorithm: str | None, every: bool) -> None:
-    """Print the makespans, the advice, and who is made smaller."""
+    """Print the makespans, the advice, and the jobs that are made smaller."""
     from rich.table import Table
 
     from headway.report.quantities import duration

@@ -2,7 +2,7 @@
 
 P.-F. Dutot, M. A. S. Netto, A. Goldman, F. Kon: Scheduling Moldable BSP Tasks. JSSPP 2005, sections 3.3 and
 4, after Hochbaum and Shmoys. A guess w either gives a schedule of at most 2w or shows that w is below the
-optimum: each task gets the least size at which it takes at most 2w; those above one processor start now on
+optimum: each task gets the least size at which it takes at most 2w. Tasks above one processor start now on
 processors of their own, the rest go, the longest first, to the processor that is free first. Bisection
 finds the smallest guess that succeeds.
 
@@ -11,8 +11,9 @@ Decisions on what the paper leaves open:
 - Success has not been proven to be monotone in w, so the best schedule seen is the answer.
 - ``eps`` is absolute, in seconds; by default a millionth of the first guess.
 - Where processors are taken yet (a frontier), a task's size is the least at which it could end by 2w on the
-  processors that are free first; tasks above one processor get theirs in turn, who must start soonest first,
-  and must end by 2w too. Without a frontier that is the paper's algorithm; the factor 2 is proven for that.
+  processors that are free first. Tasks above one processor get theirs in turn, the task that must start
+  soonest first, and must end by 2w too. Without a frontier that is the paper's algorithm; the factor 2 is
+  proven for that.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def dual(
         return Schedule(())
     frontier = frontier_of(processors, free_at)
     guessing = _Guessing(Candidates(tasks, processors), frontier)
-    # All as small as they may be, one after another behind all that runs: that succeeds.
+    # All as small as they may be, in turn behind all that runs: that succeeds.
     low, high = 0.0, float(frontier.max()) + sum(task.time_on(task.least) for task in tasks)
     gap = 1e-6 * high if eps is None else eps
     found = guessing.attempt(high)
@@ -90,7 +91,7 @@ def dual(
 
 
 class _Guessing:
-    """Tries guesses on one batch."""
+    """Tries guesses on a batch."""
 
     def __init__(self, candidates: Candidates, frontier: Floats) -> None:
         self._candidates = candidates
@@ -135,7 +136,7 @@ class _Guessing:
             entries.append(Placed(task, start, start + takes, sizes[task]))
         if len(small) == 0:
             return Attempt(entries, sizes=sizes)
-        # Seen without placing anybody: they have more work than their processors can do by then.
+        # Seen without placing any task: they have more work than their processors can do by then.
         if float(time[small].sum()) > float(np.maximum(limit - free[taken:], 0.0).sum()) * (1 + 1e-9):
             return Attempt(failure=TOO_LATE, sizes=sizes)
         left = free[taken:].tolist()

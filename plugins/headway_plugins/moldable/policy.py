@@ -5,21 +5,21 @@ a batch on an empty machine; here the pending jobs of a pool are the batch, and 
 they are expected to end. On a pool that is empty, with exact estimates, that is the paper's case.
 
 A job is moldable if it says so (attribute ``moldable``: the least processors that it bears; True: 1), or
-with ``jobs: all``. The others are in the plan, too, at their own size. What asks for a number of nodes, or
-for a number of processors on each, keeps its size.
+with ``jobs: all``. All other jobs are in the plan, too, at their own size. A job that asks for a number of
+nodes, or for a number of processors on each, keeps its size.
 
 Decisions on what the paper leaves open:
 
-- Nobody is resized before the plan starts it. Then its size and its limit are changed (limit x the factor
+- A job is resized only when the plan starts it. Then its size and its limit are changed (limit x the factor
   by which it takes longer), and it starts once the cluster shows both. Its processors are kept for it
   meanwhile.
 - Planned again, started jobs left as they are, when the batch or the pool is not what was planned with any
   more: a job came, went, changed, or ended at another time than expected; at most once in
   ``replan_interval``.
 - A job that was made smaller is planned with what it asked for at first, so it may get back what was taken.
-- A job that cannot start when its time has come (nodes in pieces, a reservation, somebody who runs late) is
-  booked; those behind it start if they do not delay it.
-- A limit beyond the pool's longest is not asked for: sizes that would need one are left out.
+- A job that cannot start when its time has come (nodes in pieces, a reservation, a job that runs late) is
+  booked; the jobs behind it start if they do not delay it.
+- A limit beyond the pool's longest is not asked for: sizes that would need such a limit are left out.
 - A change that the cluster refuses is taken back with what belongs to it, and the job is rigid from then
   on.
 - Of a program (user, name, processes) the true cost of sharing is learned from jobs that completed, at full
@@ -197,7 +197,7 @@ class Moldable(Plugin):
         self._runs: dict[str, tuple[str, int, float]] = {}
         self._seen: dict[str, _Seen] = {}
         self._state: State | None = None
-        #: The next start of each pool that somebody looks for by the clock.
+        #: The next start of each pool for which a step was asked for by the clock.
         self._woken: dict[str, float] = {}
 
     # ------------------------------------------------------------------ what happens
@@ -234,7 +234,7 @@ class Moldable(Plugin):
             limits = [asked.limit, *((wished[1],) if wished else ())]
             size, limit = job.request.processors, job.request.walltime
             if size not in sizes or all(abs(limit - one) > ROUNDED for one in limits):
-                # Somebody else changed it: that is what it asks for now.
+                # The job was changed without headway: that is what it asks for now.
                 del self._asked[job_id]
                 self._wished.pop(job_id, None)
         self._wide.pop(job_id, None)
@@ -287,7 +287,7 @@ class Moldable(Plugin):
         return 0 if job.id in self._rigid else least_of(job, self.options.jobs == "all")
 
     def asked_for(self, job: Job) -> Asked:
-        """What a job asked for before anybody resized it."""
+        """What a job asked for before it was resized."""
         asked = self._asked.get(job.id)
         if asked is not None:
             return asked
@@ -314,7 +314,7 @@ class Moldable(Plugin):
         return Task(processes, time, min(least, processes), stretch if stretch > 0 else 1.0, most)
 
     def batch(self, state: State, domain: Domain) -> list[Job]:
-        """The jobs of a pool that are planned, in service order; then those that are larger than the pool."""
+        """The jobs of a pool that are planned, in service order; then jobs that are larger than the pool."""
         jobs = [job for job in domain.queue[: self.options.depth] if job.status is Status.PENDING]
         for job_id in self._wide:
             job = state.jobs.get(job_id)
@@ -392,7 +392,7 @@ class Moldable(Plugin):
                     yield from self._resized(job, size, plan, state)
 
     def _wake_for(self, domain: Domain, plan: _Plan, state: State) -> None:
-        """Have a step come at the next planned start; who is larger than the pool waits outside its queue."""
+        """Have a step come at the next planned start; a job larger than the pool waits outside its queue."""
         first = min((start for start, _ in plan.starts.values() if not due(start, state.now)), default=None)
         if first is not None and self._woken.get(domain.name) != first:
             self._woken[domain.name] = first

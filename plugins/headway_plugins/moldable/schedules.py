@@ -5,8 +5,8 @@ Dutot and others 2005, section 3. The paper calls A1 "list scheduling" and says 
 - :func:`listed` is Graham's: now, and whenever something ends, the list is scanned and every task starts that
   fits on what is idle. With it A1 comes out as published; where each task in turn takes the processors that
   are free first (:meth:`Frontier.place`) it loses to A2 everywhere.
-- :meth:`Frontier.place`: a task starts when enough processors are free. Of those that are free by then it
-  takes the ones that were free last, so that the least idle time is left before it; then the first ones.
+- :meth:`Frontier.place`: a task starts when enough processors are free. Of the processors that are free by
+  then it takes those freed last, so that the least idle time is left before it; then the first processors.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def listed(
     """
     count, processors = len(order), len(frontier)
     sizes, times, tasks = size[order].tolist(), time[order].tolist(), order.tolist()
-    # Of each size the places in the list, the next one last; and the next one of each size.
+    # Of each size the places in the list, the next place last; and the next place of each size.
     waiting: list[list[int]] = [[] for _ in range(processors + 1)]
     for place in range(count - 1, -1, -1):
         waiting[sizes[place]].append(place)

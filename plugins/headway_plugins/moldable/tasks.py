@@ -136,7 +136,7 @@ class Candidates:
 
 
 def frontier_of(processors: int, free_at: Sequence[float] | Floats | None) -> Floats:
-    """When each processor is free, seconds from now, at least 0; all now if nobody says.
+    """When each processor is free, seconds from now, at least 0; by default all now.
 
     Raises ValueError if it is not said of each processor."""
     if processors < 1:

@@ -1,7 +1,7 @@
 """Serve the largest expansion factor first: (wait + estimate) / estimate.
 
 G. Sabin, P. Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers. JSSPP 2005, section 4:
-LXF. Short jobs rise fast and long ones slowly, but everybody rises.
+LXF. Short jobs rise fast and long jobs slowly, but every job rises.
 
 The order changes with time, so the queue is ordered anew in each step in which something happened. Ties are
 broken by submission. A job with an estimate of 0 has an unbounded factor: it is served first.

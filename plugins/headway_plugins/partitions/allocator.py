@@ -4,10 +4,10 @@ The paper leaves the allocation to the job manager ("first fit, best fit or anyt
 of n compute nodes on midplanes of u: k = ceil(n / u); for k' = k, k + 1, ... all shapes of k' midplanes,
 least surface first, and for each all positions in lexicographic order; the first that conflicts with no
 active partition and whose midplanes are all up. ``best`` takes, among the fits of the least k' that has any,
-the one that leaves the most free links; ties as above. With a shape given: that shape, and its rotations in
+the fit that leaves the most free links; ties as above. With a shape given: that shape, and its rotations in
 the order of shapes if the request lets it turn.
 
-All boxes of a machine are in one order, made once; a set of boxes is an integer, one bit each. Of every
+All boxes of a machine are in one order, made once; a set of boxes is an integer, a bit each. Of every
 midplane and every link it is known which boxes have it, and of eight of them at a time what is ruled out by
 each combination (as soon as it is seen); what 64 of them rule out is joined anew where they are not taken as
 they were at the last question. So a question joins a few sets and takes the lowest bit that is left.
@@ -111,12 +111,12 @@ class Table:
 
 
 def _clear(taken: int, begin: int, end: int) -> int:
-    """The bits of [begin, end) that are not set, the first one's lowest."""
+    """The bits of [begin, end) that are not set, the first bit lowest."""
     return ~(taken >> begin) & (1 << end - begin) - 1
 
 
 class Allocator:
-    """Answers where a partition fits, for one kind of wiring."""
+    """Answers where a partition fits, for a single kind of wiring."""
 
     def __init__(self, geometry: Geometry, connection: str) -> None:
         self._geometry = geometry
@@ -146,7 +146,7 @@ class Allocator:
         return max(ceil(nodes / self._geometry.torus.unit), 1)
 
     def least(self, midplanes: int) -> int:
-        """The smallest number of midplanes, not below this one, of which there is a box; 0: there is none."""
+        """The smallest number of midplanes, from ``midplanes`` on, of which there is a box; 0: no box."""
         table = self._table
         at = self._begin[midplanes] if midplanes <= self._geometry.size else len(table.boxes)
         return table.boxes[at].size if at < len(table.boxes) else 0

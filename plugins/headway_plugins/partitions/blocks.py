@@ -34,8 +34,8 @@ def torus_tree(shape: Shape, connection: str) -> list[list[Box]]:
 
 
 def row_tree(nodes: Sequence[str], leaf: int) -> list[list[tuple[str, ...]]]:
-    """The blocks of nodes that stand in a row (those of one leaf switch beside each other), level by level,
-    down to ``leaf`` nodes or fewer."""
+    """The blocks of nodes that stand in a row (nodes of the same leaf switch beside each other), level by
+    level, down to ``leaf`` nodes or fewer."""
     levels = [[tuple(nodes)]]
     while any(len(block) > leaf for block in levels[-1]):
         following = []

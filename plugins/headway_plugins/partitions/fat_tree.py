@@ -1,8 +1,8 @@
 """The blocks of a fat tree: all nodes below a switch, the halves of what is below it, and so on.
 
-Decided here: where a switch has several others, or leaf switches, below it, these are halved in their order,
-and no leaf switch is cut before it is a block of its own; the nodes of a leaf switch are halved like a row.
-What nothing connects is never one block. Without any switches described all nodes are one row.
+Decided here: where a switch has several switches below it, these are halved in their order, and no leaf
+switch is cut before it is a block of its own; the nodes of a leaf switch are halved like a row. What nothing
+connects is never a block. Without any switches described all nodes are a row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 def switch_blocks(nodes: Sequence[str], switches: Sequence[SwitchDescription], unit: int = 1) -> list[Block]:
-    """The blocks of these nodes, smallest first, those of one size in the order of the machine; down to
+    """The blocks of these nodes, smallest first, blocks of equal size in the order of the machine; down to
     ``unit`` nodes or fewer."""
     tree = SwitchTree(switches, nodes)
     roots = _roots(tree, nodes) if switches else [_Part(tuple(nodes))]

@@ -1,4 +1,4 @@
-"""What of a machine of partitions stands idle while somebody waits, and why.
+"""What of a machine of partitions stands idle while a job waits, and why.
 
 At each moment the first waiting job of the queue is asked about. If it needs more midplanes than are free,
 nothing is lost. If enough are free and no box of them fits it even where all links are free, what is free is
@@ -19,7 +19,7 @@ class Moment(msgspec.Struct, frozen=True):
 
     #: Seconds of the run's clock.
     time: float
-    #: Who waits first; "": nobody.
+    #: The id of the first waiting job; "": no job waits.
     job: str
     cause: str
     idle: int
@@ -45,15 +45,15 @@ class IdleTime:
         self._rank = (-1, -1)
 
     def change(self, time: float, cause: str, idle: int, busy: int, job: str = "") -> None:
-        """From ``time`` on so many midplanes are idle for this cause, and so many in use; ``job``: who waits
-        first."""
+        """From ``time`` on so many midplanes are idle for this cause, and so many in use; ``job``: the first
+        waiting job."""
         if self._since is not None and time > self._since:
             was, count, used = self._now
             self.seconds[was] += count * (time - self._since)
             self.busy += used * (time - self._since)
             rank = _rank(was, count, used)
             if rank > self._rank:
-                # One that lasted.
+                # A cause that lasted.
                 self._rank = rank
                 self.worst = Moment(self._since, self._job, was, count, used)
         self._since = time

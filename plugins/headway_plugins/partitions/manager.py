@@ -3,8 +3,8 @@
 After Y. Aridor, T. Domany, O. Goldshmidt, Y. Kliteynik, J. Moreira and E. Shmueli: "Open Job Management
 Architecture for the Blue Gene/L Supercomputer", 2005, on two kinds of machine:
 
-- one whose nodes are handed out in wired blocks, a torus of midplanes: :mod:`.plugin`;
-- one whose nodes sleep and wake, such as by Slurm's power saving, on a fat tree or in a row:
+- a machine whose nodes are handed out in wired blocks, a torus of midplanes: :mod:`.plugin`;
+- a machine whose nodes sleep and wake, such as by Slurm's power saving, on a fat tree or in a row:
   :mod:`.sleeping`.
 
 On both an option chooses between a partition for each job (``blocks: on-demand``, the paper's LoadLeveler)

@@ -1,14 +1,14 @@
 """Where a job's partition is on nodes that are not wired: on the blocks of a fat tree, or of a row.
 
-Partitions are dedicated: of a node that any job is on nobody else gets anything. Decided here:
+Partitions are dedicated: a node that a job is on is not shared with another job. Decided here:
 
-- ``on-demand``: a job gets the nodes that it needs and no others, within the smallest block that has them; of
-  several such blocks the one in which the fewest have to be booted, then the first.
-- ``prepared``: a job gets a whole block of the smallest size that can hold it: one whose nodes are all on,
-  else the one of which the fewest have to be booted, then the first. Nodes of the block that cannot be used
-  are left out; blocks that are larger are looked at only where no block of that size could hold the job. Of a
-  job of several parts all parts are in that one block.
-- Which block a running job has follows from its nodes: the smallest one that they are in. So nothing has to
+- ``on-demand``: a job gets only the nodes that it needs, within the smallest block that has them. Of several
+  such blocks it gets the block with the fewest nodes to boot, then the first.
+- ``prepared``: a job gets a whole block of the smallest size that can hold it: a block whose nodes are all
+  on, else the block with the fewest nodes to boot, then the first. Nodes of the block that cannot be used are
+  left out. Larger blocks are looked at only where no block of that size could hold the job. All parts of a
+  job of several parts are in the same block.
+- Which block a running job has follows from its nodes: the smallest block that they are in. So nothing has to
   be remembered over a restart.
 """
 
@@ -37,16 +37,16 @@ class Site:
     __slots__ = ("idle", "late", "on")
 
     def __init__(self, idle: Bools, late: Bools, on: Bools | None = None) -> None:
-        #: Nobody is on them, whoever sleeps included, and nobody else's block has them.
+        #: No job is on them, a suspended job included, and no other job's block has them.
         self.idle = idle
-        #: They would have to be booted first, or are booted for somebody else: rather not.
+        #: They would have to be booted first, or are booted for another job: taken last.
         self.late = late
         #: They are on; None: that does not matter at this moment.
         self.on = on
 
 
 class NodeBlocks:
-    """The blocks of one pool."""
+    """The blocks of a pool."""
 
     def __init__(
         self, table: NodeTable, pool: str, switches: Sequence[SwitchDescription], unit: int, prepared: bool
@@ -97,7 +97,7 @@ class NodeBlocks:
         return placed
 
     def taken(self, there: Iterable[tuple[Job, Placement]], free: Bools) -> Bools:
-        """The nodes of blocks whose jobs are not over; ``free``: the nodes that nobody is on."""
+        """The nodes of blocks whose jobs are not over; ``free``: the nodes that no job is on."""
         found = np.zeros(len(free), np.bool_)
         if self._prepared:
             for _, placement in there:
@@ -143,7 +143,7 @@ class NodeBlocks:
         return None
 
     def find_together(self, request: Request, eligible: Bools, free: Free, site: Site) -> Placement | None:
-        """Prepared blocks: where all parts of a request are, in one block; None: there is none now.
+        """Prepared blocks: where all parts of a request are, in one block; None: there is no such block now.
         ``eligible``: the nodes that they may have."""
         eligible = eligible & site.idle
         slots = np.where(eligible, self._table.total, 0)
@@ -185,7 +185,7 @@ class NodeBlocks:
         )
 
     def _in_order(self, level: Ints, slots: Ints, request: Request, site: Site) -> Iterator[int]:
-        """The blocks of a level that may hold the request, those first that are to be preferred."""
+        """The blocks of a level that may hold the request, preferred blocks first."""
         rows = self._able(level, slots, request)
         usable = self._table.available[: len(site.idle)]
         if self._prepared:
@@ -196,13 +196,13 @@ class NodeBlocks:
             rows = rows[whole[level[rows]].all(axis=1)]
             late = (site.late & usable)[level[rows]].sum(axis=1)
         else:
-            # As few as the job needs are taken of those that are on first.
+            # Only as many nodes as the job needs are taken, and nodes that are on first.
             on = np.where(site.late, 0, slots)[level[rows]]
             late = np.maximum(request.processors - on.sum(axis=1), 0)
         yield from rows[np.argsort(late, kind="stable")].tolist()
 
     def _order(self, block: Ints, site: Site) -> Ints:
-        """Its nodes, those first that need not be booted."""
+        """The block's nodes, first the nodes that need not be booted."""
         if self._prepared:
             return block
         ordered: Ints = block[np.argsort(site.late[block], kind="stable")]

@@ -22,14 +22,14 @@ _MARGIN, RETRY = 5.0, 60.0
 
 
 class _Late:
-    """The nodes that would have to be booted for a job, and those that are booted for others."""
+    """The nodes that would have to be booted for a job, and nodes that are booted for other jobs."""
 
     def __init__(self, for_all: Bools, own: dict[str, Ints]) -> None:
-        """``for_all``: those of a job for which none is booted; ``own``: by job, which are booted for it."""
+        """``for_all``: for a job for which no node is booted; ``own``: by job, the nodes booted for it."""
         self._for_all, self._own = for_all, own
 
     def of(self, job: Job) -> Bools:
-        """Those of a job, not to be changed."""
+        """The late nodes of a job, not to be changed."""
         own = self._own.get(job.id)
         if own is None:
             return self._for_all
@@ -65,7 +65,7 @@ class NodeSites:
         self._now = 0.0
         self._state = state
         self._made = 0
-        #: Partitions that wait for a job, and those that have one: by job.
+        #: Partitions that wait for a job, and partitions that have a job: by job.
         self._wanted: dict[str, str] = {}
         self._running: dict[str, str] = {}
         #: By its nodes: a partition that is there.
@@ -73,7 +73,7 @@ class NodeSites:
         #: Since when a partition, or a node that is in none, is on without a job.
         self._idle: dict[str, float] = {}
         self._lone: dict[str, float] = {}
-        #: Who would come late where, as long as nothing is told and ordered.
+        #: Which job would come late where, as long as nothing is told and ordered.
         self._lateness: _Late | None = None
         #: Since when each partition is being booted.
         self._booting: dict[str, float] = {}
@@ -116,7 +116,7 @@ class NodeSites:
         idle = free & ~self._of(job.pool.name).taken(there, free)
         on = None
         if offer.time <= view.now and not offer.slots[self._mask(table.power)].any():
-            # It is for a start, not about what would be possible if who sleeps was on.
+            # It is for a start, not about what would be possible if sleeping nodes were on.
             on = self._on()
             idle = idle & on
         return Site(idle, self._late(job), on)
@@ -128,7 +128,7 @@ class NodeSites:
         return ~self._mask([*self._state.nodes.power, *self._sleepers.leaving()])
 
     def _late(self, job: Job) -> Bools:
-        """The nodes that would have to be booted for a job, and those that are booted for others."""
+        """The nodes that would have to be booted for a job, and nodes that are booted for other jobs."""
         if self._lateness is None:
             table = self._state.nodes
             sleeps = [name for name, power in table.power.items() if power != "waking"]

@@ -1,8 +1,8 @@
 """What a machine of partitions has in use at a moment that a policy asks about: midplanes, and links.
 
-A policy asks where a job fits now, or once others have ended, and shows what each node has left then. Links
-are no nodes, so they are read off: a running, starting or booked job has its links as long as none of its
-midplanes is free at that moment. That never takes a link for free that is not; where a link may be used
+A policy asks where a job fits now, or once other jobs have ended, and shows what each node has left then.
+Links are no nodes, so they are read off: a running, starting or booked job has its links as long as no
+midplane of it is free at that moment. That never takes a link for free that is not; where a link may be used
 several times it may rarely take one for used that a later booking of the same midplanes does not need any
 more.
 """
@@ -36,11 +36,11 @@ class Held:
 
     def __init__(self, geometry: Geometry, links: Sequence[int]) -> None:
         self._geometry, self._links = geometry, links
-        #: The links that nobody else can use beside them.
+        #: The links that no other job can use beside them.
         self.full = geometry.without_room(links)
 
     def full_with(self, others: Sequence[int]) -> int:
-        """The links that nobody else can use beside them and others."""
+        """The links that no other job can use beside them and ``others``."""
         if not others:
             return self.full
         if not self._geometry.shared:
@@ -49,22 +49,22 @@ class Held:
 
 
 class Occupancy:
-    """Knows who has which midplanes and links: told of each job that takes its nodes and gives them back, so
-    that nobody looks at all that run (:mod:`headway.state.watchers`)."""
+    """Knows which job has which midplanes and links: told of each job that takes its nodes and gives them
+    back, so that it need not look at all running jobs (:mod:`headway.state.watchers`)."""
 
     def __init__(self, geometry: Geometry, state: State) -> None:
         self._geometry = geometry
         self._default = geometry.torus.connection
         order = np.array([state.nodes.index[name] for name in geometry.names], np.intp)
         #: Where the midplanes are in the scheduler's table of nodes, in the order of their bits; None: they
-        #: are its first ones, in this order.
+        #: are its first nodes, in this order.
         self._order = None if np.array_equal(order, np.arange(len(order))) else order.tolist()
         self._everything = (1 << geometry.size) - 1
-        #: By the identity of a placement, which is kept so that nobody else has it, and its wiring.
+        #: By the identity of a placement, which is kept so that no other object has it, and its wiring.
         self._masks: dict[tuple[int, str], tuple[Placement, tuple[int, int]]] = {}
-        #: Who has a partition now: midplanes and links by job.
+        #: The jobs that have a partition now: midplanes and links by job.
         self._held: dict[str, tuple[int, int]] = {}
-        #: How often somebody took a partition or gave one back.
+        #: How often a job took a partition or gave it back.
         self.changes = 0
         #: The midplanes that can be used, and what was told by then.
         self._usable: tuple[int, int] = -1, 0
@@ -90,7 +90,7 @@ class Occupancy:
         return sum((nodes >> node & 1) << at for at, node in enumerate(self._order))
 
     def know(self, placement: Placement, connection: str, masks: tuple[int, int]) -> None:
-        """The midplanes and links of a placement that somebody has made of a box."""
+        """The midplanes and links of a placement that was made of a box."""
         self._masks[id(placement), connection] = placement, masks
 
     def masks_of(self, job: Job, placement: Placement) -> tuple[int, int]:
@@ -117,15 +117,15 @@ class Occupancy:
 
     @property
     def used(self) -> int:
-        """The midplanes of everybody who has a partition now."""
+        """The midplanes of all jobs that have a partition now."""
         used = 0
         for nodes, _ in self._held.values():
             used |= nodes
         return used
 
     def held(self, free: int = 0, bookings: Sequence[tuple[int, int]] = ()) -> Held:
-        """The links of all partitions, those of ``bookings`` (midplanes and links) among them, of which no
-        midplane is ``free``."""
+        """The links of all partitions of which no midplane is ``free``, ``bookings`` (midplanes and links)
+        included."""
         told = self.changes, free, bookings
         if told != self._last[0]:
             links = [links for nodes, links in self._held.values() if not nodes & free]

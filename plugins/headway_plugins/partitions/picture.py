@@ -1,9 +1,9 @@
 """A picture of the machine for the report: every midplane and every link at one moment of the run.
 
-The moment is the one at which most midplanes were lost to shape or wiring; in a run that lost none, the one
-at which most were in use. Layers of the torus along z stand beside each other. A partition has one colour;
-the bars between midplanes are links that it takes, those at an edge close a ring, and the squares in a
-midplane's corner lead to the next layer.
+At the moment shown most midplanes were lost to shape or wiring; in a run that lost none, most were in use.
+Layers of the torus along z stand beside each other. A partition has a single colour. The bars between
+midplanes are links that it takes, bars at an edge close a ring, and the squares in a midplane's corner lead
+to the next layer.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def _bars(
     name: str, d: int, last: bool, x: int, y: int, left: int, top: int,
     users: Sequence[PartitionStep], colour: dict[str, int],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The bars of a link from a midplane along a dimension: one, or two halves of a link that closes a
-    ring."""
+    """The bars of a link from a midplane along a dimension: a single bar, or two halves of a link that closes
+    a ring."""
     fill = f"var(--series-{colour[users[-1].partition]})" if users else "var(--line)"
     thick = 6 if users else 2
     title = f"link of {name} along {'xyz'[d]}: " + (
@@ -142,7 +142,7 @@ def _bars(
     middle = (CELL - thick) // 2
     said = {"colour": fill, "title": title}
     if d == 2:
-        # Only if it is in use: there is one on every midplane.
+        # Only if it is in use: every midplane has such a link.
         return [{"x": x + CELL - 11, "y": y + 3, "width": 8, "height": 8, **said}] if users else []
     if d == 0:
         places = [(x + CELL, y + middle)] + [(left - GAP // 2, y + middle)] * last

@@ -8,9 +8,9 @@ are an option:
     a partition is made for each job, by the allocator, and given back after it.
 ``prepared`` (its SLURM)
     jobs run on the blocks of a halving tree, which stay booted and are given back only when another block
-    needs what they have. Which block a job gets: one that is ready and idle; else one that conflicts with no
-    active block; else one that conflicts only with idle ones, which are given back first. The lowest number
-    on ties.
+    needs what they have. A job gets a block that is ready and idle; else a block that conflicts with no
+    active block; else a block that conflicts only with idle blocks, which are given back first. The lowest
+    number on ties.
 
 Queue policies are unchanged: a job starts, and is booked, only where a partition exists for it.
 """
@@ -76,7 +76,7 @@ class Partitions(Plugin):
         #: Blocks that were ordered and not given back: midplanes and links by their nodes.
         self._booted: dict[tuple[str, ...], tuple[int, int]] = {}
         self._idle = IdleTime()
-        #: What the midplanes were last looked at for, and what was seen: cause, idle ones, used ones.
+        #: What the midplanes were last looked at for, and what was seen: cause, idle and used midplanes.
         self._looked: tuple[tuple[int, int, JobDescription | None], tuple[str, int, int]]
         self._looked = (-1, -1, None), ("no demand", 0, 0)
         self._counts = {"boots": 0, "failed_boots": 0, "given_back": 0, "starts": 0}
@@ -377,8 +377,8 @@ class _Tree:
         booted: dict[tuple[str, ...], tuple[int, int]],
         idle: list[tuple[int, int]],
     ) -> Box | None:
-        """A ready block, else one that is free and conflicts with no active one, else one that conflicts
-        with idle ones only; the lowest number of each."""
+        """A ready block, else a free block that conflicts with no active block, else a block that conflicts
+        with idle blocks only; the lowest number of each."""
         full = held.full
         idle_nodes = 0
         for nodes, _ in idle:

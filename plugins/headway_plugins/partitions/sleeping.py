@@ -1,22 +1,24 @@
-"""The partition manager over nodes that sleep and wake: which are booted for whom, and when they sleep again.
+"""The partition manager over nodes that sleep and wake: for which jobs they boot, and when they sleep again.
 
 The same two ways as on a torus, after Y. Aridor and others (2005), on nodes whose power saving boots them:
 
 ``on-demand``
-    the nodes that a job needs are woken for it, and sleep again after it; so do all others that nobody needs.
+    the manager wakes the nodes that a job needs, and they sleep again after it, as do all nodes that no job
+    needs.
 ``prepared``
     jobs run on whole blocks, which stay on.
 
 With ``keep`` a partition without a job stays on for so long in either way. Where a job's partition is:
 :mod:`.node_blocks`. Decided here:
 
-- Nodes are woken for the first ``depth`` jobs of each queue: for those that the policy has booked in time
-  for their bookings, for the others at once, but only where they would be over before a booking needs the
-  nodes. Where the policy books nothing, nobody behind a job that has no place is looked at.
+- The manager wakes nodes for the first ``depth`` jobs of each queue. For a job that the policy has booked it
+  wakes them in time for the booking. For any other job it wakes them at once, but only where the job would be
+  over before a booking needs the nodes. Where the policy books nothing, it looks at no job behind a job that
+  has no place.
 - "In time" is the longest of the nodes' wake times and of the boots seen in this run, and a little more.
 - A boot that fails is told, and the job gets another partition; the node counts as down until it is mended.
-- A refused order is given again after a minute: to wake, and to sleep if nobody needs the nodes then.
-- A job of several parts has the nodes of all of them as one partition; prepared, they are all in one block.
+- A refused order is given again after a minute: to wake, and to sleep if no job needs the nodes then.
+- A job of several parts has the nodes of all parts as one partition; prepared, they are all in one block.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ class SleepingNodes(NodeSites):
         return () if found is None else found[1]
 
     def _place_part(self, job: Job, offer: Offer, blocks: NodeBlocks, site: Site) -> Placement | tuple[()]:
-        """The nodes of one part: those that it has where all parts find theirs in one block."""
+        """The nodes of a part, where all parts of the job find nodes in the same block."""
         table, request = self._state.nodes, job.request
         eligible = table.eligible(request, job.pool.name)
         end = offer.time + job.expected_runtime
@@ -91,13 +93,13 @@ class SleepingNodes(NodeSites):
         if together is None:
             return ()
         for part, placement in zip(request.parts, placements_of(request, together), strict=True):
-            # Of parts that are one and the same, the first whose nodes nobody has yet.
+            # Of equal parts, the first whose nodes no part has yet.
             if part is offer.request and all(offer.slots[table.index[name]] for name, _ in placement):
                 return placement
         return ()
 
     def control(self, state: State) -> list[Decision]:
-        """Bring the partitions in line with who runs and who waits."""
+        """Bring the partitions in line with the jobs that run and wait."""
         self._now, self._due = state.now, _INF
         self._lateness = None
         self._again()
@@ -133,7 +135,7 @@ class SleepingNodes(NodeSites):
         self._retry = left
 
     def _follow(self, running: dict[str, Job]) -> None:
-        """Jobs that are gone leave their partitions, those that have come are on theirs."""
+        """Jobs that are gone leave their partitions; jobs that have come are on their partitions."""
         for job_id in [job_id for job_id in self._running if job_id not in running]:
             name = self._running.pop(job_id)
             self._sleepers.vacate(name)
@@ -169,7 +171,7 @@ class SleepingNodes(NodeSites):
         kept: list[tuple[float, Ints]] = []
         for job in queue[: self._depth]:
             if job.status is not Status.PENDING or job.id in plan:
-                # One of several pools has its nodes in the first that has some.
+                # A job of several pools has its nodes in the first that has some.
                 continue
             booking = bookings.get(job.id)
             if booking is not None and booking.placement:
@@ -205,7 +207,7 @@ class SleepingNodes(NodeSites):
             self._sleepers.create_partition(name)
 
     def _give_back(self) -> None:
-        """Partitions that nobody has had for long enough, and nodes that are in none."""
+        """Give back partitions that no job has had for long enough, and nodes that are in no partition."""
         needed = {*self._wanted.values(), *self._running.values()}
         for name, since in list(self._idle.items()):
             found = self._sleepers.get_partition(name)
@@ -226,7 +228,7 @@ class SleepingNodes(NodeSites):
             self._let_lone_nodes_sleep(machine.partitions)
 
     def _let_lone_nodes_sleep(self, partitions: Iterable[Partition]) -> None:
-        """Nodes that are on though nobody ordered it: since before this run, or mended, or woken by hand."""
+        """Nodes that are on without an order: since before this run, or mended, or woken by hand."""
         table = self._state.nodes
         owned = {node for partition in partitions for node in partition.spec.nodes}
         free = (table.free.processors == table.total) & table.available & (table.total > 0)

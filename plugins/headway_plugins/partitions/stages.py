@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from headway.results import PartitionStep
 
-#: By the state in which a stage begins and that in which it ends.
+#: By the state in which a stage begins and the state in which it ends.
 STAGES = {
     ("promised", "configuring"): "prepare",
     ("configuring", "ready"): "boot",
@@ -24,7 +24,7 @@ NAMES = tuple(STAGES.values())
 
 def stage_seconds(steps: Iterable[PartitionStep], unit: int) -> dict[int, dict[str, float]]:
     """The mean seconds of each stage by the number of compute nodes, ``unit`` of them a midplane; stages that
-    nobody went through are left out."""
+    no partition went through are left out."""
     last: dict[str, PartitionStep] = {}
     sums: dict[int, dict[str, list[float]]] = {}
     for step in steps:

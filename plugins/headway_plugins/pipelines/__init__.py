@@ -1,1 +1,1 @@
-"""Pipelines: programs of several stages, each with copies of its own; who gets how many processors."""
+"""Pipelines: programs of several stages, each with copies of its own; how many processors each gets."""

@@ -6,8 +6,8 @@ use of all processors. A job is a pipeline by its attribute ``pipeline``::
     {"program": "id3", "parameters": {"minimum_node_size": 0.5}}
 
 What its controlled run measured is in the store (option ``store``), or with the job (``profile``, as
-programs write it, with ``wall``). A pipeline of unknown filters, or one without a profile where the strategy
-needs one, is refused. Others run as they are.
+programs write it, with ``wall``). A pipeline of unknown filters is refused, and so is a pipeline without a
+profile where the strategy needs a profile. Other jobs run as they are.
 
 What so many copies make of a job's speed is known in emulation only: from the seconds that a job names for
 each strategy (``times``), else from :mod:`.execution`. On a batch system the job itself finds its copies

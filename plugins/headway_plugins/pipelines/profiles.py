@@ -3,7 +3,7 @@
 L. F. Goes and others: AnthillSched. JSSPP 2005, section 3. A controlled run has one copy of each filter;
 it yields the bytes that each filter received and the seconds that it was busy (waiting left out: in a
 pipeline all filters wait for the slowest), and the seconds that it took all together. For a combination of
-parameters that was not run, copies are interpolated between the two nearest ones.
+parameters that was not run, copies are interpolated between the two nearest combinations.
 
 Decisions on what the paper leaves open:
 
@@ -13,8 +13,8 @@ Decisions on what the paper leaves open:
 - What is interpolated is copies, by inverse distances, then rounded; and the seconds of the controlled run,
   by which short jobs are told.
 
-The store is a file of JSON, replaced whole and written by one at a time, so jobs that end together may
-share it.
+The store is a file of JSON, replaced whole and written by a single job at a time, so jobs that end together
+may share it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Profile:
     #: Bytes received and seconds busy of each filter, in the pipeline's order: beta and E.
     received: tuple[float, ...]
     seconds: tuple[float, ...]
-    #: Seconds from its start to its end: W. Of a run that nobody timed, the sum of the filters' seconds.
+    #: Seconds from its start to its end: W. Of a run that was not timed, the sum of the filters' seconds.
     wall: float
 
 
@@ -104,7 +104,7 @@ class Store:
         return [one for one in self.pipeline.combinations() if self.find(one) is None]
 
     def add(self, profile: Profile) -> None:
-        """Keep a profile, in place of one of the same combination."""
+        """Keep a profile, in place of a profile of the same combination."""
         with self._alone():
             entries = [
                 one for one in self._entries()

@@ -54,10 +54,11 @@ def shares(
 def rounded(
     wanted: Sequence[float], processors: int, caps: Sequence[int | None] | None = None
 ) -> tuple[int, ...]:
-    """Whole copies, at least one of each filter, max(processors, filters) all together.
+    """Whole copies, at least a copy of each filter, max(processors, filters) all together.
 
-    Begins with the whole part of what is wanted; further copies go to whom most is missing, and are taken
-    from who has least more than wanted; the first filter on ties. Caps may leave processors over.
+    Begins with the whole part of what is wanted. Further copies go to the filter that misses most; copies are
+    taken from the filter with the least above what it wants; the first filter on ties. Caps may leave
+    processors over.
     """
     most = [math.inf if cap is None else max(cap, 1) for cap in caps or [None] * len(wanted)]
     total = max(processors, len(wanted))
@@ -77,7 +78,7 @@ def rounded(
 
 
 def divided(parts: Sequence[float], processors: int, caps: Sequence[int | None] | None = None) -> list[float]:
-    """Processors by shares, nobody above its cap; what that leaves over is divided by the others' shares."""
+    """Processors by shares, no filter above its cap; other filters divide what is left by their shares."""
     found = [processors * share for share in parts]
     if not caps:
         return found

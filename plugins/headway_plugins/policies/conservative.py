@@ -1,32 +1,29 @@
-"""Conservative backfilling: a booking for every job, so nobody is delayed by a later one.
+"""Conservative backfilling: every job is booked, so a later job delays no earlier job.
 
 A. Mu'alem and D. Feitelson: Utilization, Predictability, Workloads, and User Runtime Estimates in
 Scheduling the IBM SP2 with Backfilling. IEEE TPDS 12(6), 2001, section 2.
 
 Jobs are booked in queue order, each at the earliest time at which it fits the profile of running
-jobs and earlier bookings; those whose time is now start. The bookings are made anew in each cycle,
-so that a job that ends early lets everybody move forward in queue order. Where only arrivals
+jobs and earlier bookings; a job whose time is now starts. The bookings are made anew in each cycle,
+so that a job that ends early lets all waiting jobs move forward in queue order. Where only arrivals
 happened since the last cycle the bookings would come out at the same times, so they are kept, on
 their nodes, and only the new jobs are served. (A placement that looks at how full nodes are might
-choose others by then.)
+choose other nodes by then.)
 
-Ours: with the option ``depth`` only so many waiting jobs are booked, the first ones. Those behind them
-start where they fit before all bookings. With a depth of 1 that is EASY.
+Ours: with the option ``depth`` only so many waiting jobs are booked, from the head of the queue on. The jobs
+behind them start where they fit before all bookings. With a depth of 1 that is EASY.
 
 The options of :mod:`.tuning` bound what is looked at: ``depth`` is about bookings, ``queue_depth`` about
 jobs.
 
-``guarantees: keep`` is the other reading of conservative backfilling: a job is promised a time when it
-arrives,
-the first at which it fits beside everybody's promises, and keeps it. When something ended or was changed,
-each job
-in queue order may move to an earlier time, never to a later one. Where the order changes with time, or
+``guarantees: keep`` is the other reading of conservative backfilling. When a job arrives, it is promised the
+first time at which it fits beside all promises, and keeps it. When something ended or was changed, each job
+in queue order may move to an earlier time, never to a later time. Where the order changes with time, or
 follows the estimates, bookings that are made anew let a job fall behind; a promise does not. (G. Sabin, P.
 Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers, JSSPP 2005, compares this kind: see
 ``docs/papers/unfairness_metrics.md``.) Ours: what the machine loses, or a job that outlives its prediction,
-can
-break a promise; then the job is promised the next time at which it fits. It is for pools that are counted in
-processors.
+can break a promise; then the job is promised the next time at which it fits. It is for pools that are counted
+in processors.
 """
 
 from __future__ import annotations
@@ -84,7 +81,7 @@ class Conservative(Plugin):
     Options = ConservativeOptions
 
     def __new__(cls, options: Any = None, *_: Any) -> Conservative:
-        # Only who keeps promises has to look at every event.
+        # Only a policy that keeps promises has to look at every event.
         keeps = isinstance(options, ConservativeOptions) and options.guarantees == "keep"
         return super().__new__(KeepingGuarantees if keeps else cls)
 
@@ -179,7 +176,7 @@ class KeepingGuarantees(Conservative):
         return view.made
 
     def _show(self, view: View) -> None:
-        """Book what is promised, so that it can be explained and nobody else takes it; and wake up for it."""
+        """Book what is promised, so that it can be explained and no other job takes it; wake up for it."""
         started = {job.id for job in view.started}
         first = _INF
         for job in view.queue:

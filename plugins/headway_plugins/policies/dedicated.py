@@ -3,7 +3,7 @@
 R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity in a
 Parallel Processing Environment. 2012, section 3.2 and Table III (the suffix -D).
 
-A dedicated job is one with the attribute ``requested_start`` (absolute seconds). Until then it waits
+A dedicated job has the attribute ``requested_start`` (absolute seconds). Until then it waits
 outside the queue; from then on it stands at the queue's head, before all batch jobs, by requested
 start. Its processors are kept for it: the policy's starts may not break the *dedicated freeze*.
 With this plugin EASY becomes EASY-D and LOS becomes LOS-D. (Hybrid-LOS handles dedicated jobs by
@@ -11,14 +11,14 @@ itself and does not need it.)
 
 Decisions on what the paper leaves open:
 
-- ``freeze: first`` keeps processors for the earliest group of dedicated jobs with one requested
+- ``freeze: first`` keeps processors for the earliest group of dedicated jobs with the same requested
   start, as in the paper; ``freeze: all`` for every dedicated job within the ``horizon``, which is
   what a real site wants, and the default.
 - When a group does not fit at its start, the freeze moves to the earliest time at which all of it
-  does. Once due, its jobs are served one by one, each as soon as it can without delaying an earlier
-  one; the delay is a metric.
+  does. Once due, its jobs are served in turn, each as soon as it can without delaying an earlier
+  job; the delay is a metric.
 - A group that never fits as a whole is kept for job by job.
-- Due jobs come before those that are not due yet.
+- Due jobs come before jobs that are not due yet.
 - A requested start in the past at submission is due at once.
 - On nodes each job is booked with a placement of its own, so a group may be split over time.
 - The batch system keeps its nodes too: see :mod:`headway_plugins.policies.dedicated_reservations`.
@@ -98,7 +98,7 @@ class DedicatedQueue:
         booked = self._booked[view.domain.name] = []
         due = list(takewhile(lambda job: requested_start(job) is not None, view.queue))
         ahead = self.ahead(view.domain, view.now)
-        # Reservations follow the bookings, so those of later jobs yield to the earlier ones' bookings.
+        # Reservations follow the bookings, so later jobs' reservations yield to earlier jobs' bookings.
         yielding = {FOR_JOB + job.id for job in (*due, *ahead)}
         for job in due:
             yielding.remove(FOR_JOB + job.id)

@@ -1,11 +1,11 @@
 """Advance reservations for dedicated jobs: the batch system itself keeps what headway has booked.
 
-A booking keeps nodes from the jobs that headway starts. An advance reservation keeps them from
-everybody: from partitions that others schedule, from administrators, and while headway is down. So
+A booking keeps nodes from the jobs that headway starts. An advance reservation keeps them from all
+other jobs: of partitions that headway does not schedule, of administrators, and while headway is down. So
 each dedicated job that starts within the ``lead`` has a reservation of its own, ``job_ID``, for its
 user, on the nodes of its booking, from its start for its walltime:
 
-- it is made again when the batch system lost it or somebody changed it, and follows when the booking
+- it is made again when the batch system lost it or it was changed by hand, and follows when the booking
   moves (a node went down, a running job ends late, the user asked for another start or time);
 - the job starts inside it, and while the job runs the reservation ends when the job must end, so an
   extension or a reduction moves both;
@@ -16,24 +16,24 @@ Decisions, since the paper knows no nodes and no other schedulers:
 - ``reserve: auto`` makes reservations on node pools, for jobs that fill their nodes, where the cluster
   has reservations and a start can put a job into one (Slurm, and the emulated cluster). A reservation
   takes whole nodes, so for a smaller job it would keep more than the job needs, and two dedicated jobs
-  could not share a node any more: their bookings protect them as before. ``yes`` makes one for every
-  dedicated job, on whole nodes, or of its processors on a flat pool.
+  could not share a node any more: their bookings protect them as before. ``yes`` makes a reservation for
+  every dedicated job, on whole nodes, or of its processors on a flat pool.
 - Batch systems start a job a moment after it was asked for, and let no job run into a reservation. So
-  a job that is to end when a dedicated one begins would not be started at all. Therefore a
+  a job that is to end when a dedicated job begins would not be started at all. Therefore a
   reservation begins ``margin`` seconds after its job, which may start before it (on Slurm it is flexible).
-- Reservations follow the bookings, never the other way round: an earlier dedicated job's booking
-  moves the reservations of later ones that are in its way, and it starts once they have moved.
+- Reservations follow the bookings, never the other way round: an earlier dedicated job's booking moves
+  the reservations of later dedicated jobs that are in its way, and the job starts once they have moved.
 - Batch systems refuse a reservation on nodes where a job may run past its start by its *limit*; a
   booking reckons with *expected* ends. Such a reservation is not asked for; the log says why, and it
   is made as soon as that job is gone. Running jobs are never ended for it, nor ignored.
 - A refused reservation is reported, and tried again after 15 s, 30 s, ... up to ten minutes. The
   booking protects the job meanwhile.
-- A late job's reservation moves only if it would be wrong by more than a minute; one that has begun
-  is removed and made anew, since batch systems do not move its start.
-- While the job runs its reservation is not made again, and stays as it is where others are in the way of a
-  change: the nodes are the job's own.
-- Nothing is remembered over a restart: reservations are recognised by their names, and one that was
-  lost meanwhile is one that is not there.
+- A late job's reservation moves only if it would be wrong by more than a minute. A reservation that has
+  begun is removed and made anew, since batch systems do not move its start.
+- While the job runs its reservation is not made again, and stays as it is where other reservations are in the
+  way of a change: the nodes are the job's own.
+- Nothing is remembered over a restart: headway recognises reservations by their names, and a reservation
+  that was lost meanwhile is not there.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ class ReservingOptions(pydantic.BaseModel):
 
 
 class _Effort(msgspec.Struct):
-    """What is known about the reservation of one job."""
+    """What is known about the reservation of a job."""
 
     #: As it was asked for last.
     asked: Reservation | None = None
     #: When something was asked for that is not answered yet.
     since: float | None = None
-    #: It existed, and nobody here removed it.
+    #: It existed, and headway did not remove it.
     made: bool = False
     #: After a refusal: not to be made, or removed, before; and how long the last pause was.
     make_from: float = 0.0
@@ -178,7 +178,7 @@ class DedicatedReservations:
     # ------------------------------------------------------------------ decisions
 
     def decide(self, state: State, bookings: Iterable[Booking]) -> Iterator[Decision]:
-        """Make, move and remove. ``bookings`` are those of all dedicated jobs that are kept for now."""
+        """Make, move and remove. ``bookings``: of all dedicated jobs that are kept for now."""
         if not self._able:
             return
         booked = {b.job.id: b for b in bookings if b.job.status in _WAITS}
@@ -238,7 +238,7 @@ class DedicatedReservations:
         return min(self.options.margin, job.estimate / 2)
 
     def _suits(self, job: Job, booking: Booking, state: State) -> bool:
-        """Whether the job's kind is one to be reserved for."""
+        """Whether reservations are made for jobs of this kind."""
         if self.options.reserve == "yes":
             return True
         return not job.pool.flat and all(

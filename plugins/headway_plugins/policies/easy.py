@@ -1,4 +1,4 @@
-"""EASY backfilling: a booking for the head of the queue, and whoever does not delay it may overtake.
+"""EASY backfilling: the head of the queue is booked, and a job that does not delay it may overtake it.
 
 D. Lifka: The ANL/IBM SP Scheduling System. JSSPP 1995. A. Mu'alem and D. Feitelson: Utilization,
 Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling.
@@ -7,13 +7,13 @@ IEEE TPDS 12(6), 2001, section 2.
 Jobs start from the head of the queue while they fit. The first that does not fit is booked: its
 *shadow time* is the earliest time at which enough processors are free by the expected ends of the
 running jobs, where every end up to and including the shadow time counts, and the *extra
-processors* are those that it leaves free then. The jobs behind it are tried in queue order: one
-starts if it fits now and either is expected to end by the shadow time (now + runtime <= shadow) or
-fits in the extra processors, which shrink as such jobs start.
+processors* are the processors that it leaves free then. The jobs behind it are tried in queue order.
+A job starts if it fits now and either is expected to end by the shadow time (now + runtime <=
+shadow) or fits in the extra processors, which shrink as such jobs start.
 
 ``backfill: shortest-first`` tries them in the order of their expected runtimes (SJBF; D. Tsafrir, Y. Etsion,
 D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User Runtime Estimates. IEEE TPDS
-18(6), 2007); of equally long ones the first in the queue.
+18(6), 2007); of equally long jobs the first in the queue.
 
 Pools that share nodes have one queue and one head. With ``bookings_per_pool`` the first waiting job of each
 of them is booked as well, so that no pool waits for another's turn to have a booking. A job of several pools
@@ -21,7 +21,7 @@ counts for the first of them that could start it, in whichever it is booked.
 
 With ``bookings: N`` the first N waiting jobs are booked, not only the first one, and a job starts if it
 delays none of them (EASY with N reservations; Maui's ``RESERVATIONDEPTH``). ``backfill: shortest-first`` is
-then about those behind the last one that is booked. The other options are those of :mod:`.tuning`.
+then about the jobs behind the last booked job. :mod:`.tuning` describes the other options.
 
 Where only arrivals happened since the last cycle, what was refused then would be refused again
 (the booking stands, nothing became free, and every expected end moved later with the clock), so
@@ -92,13 +92,13 @@ class Easy(Plugin):
                     break
                 first += 1
             if first == len(queue) or not domain.free:
-                # Nobody waits, or nothing is left to backfill: no booking is needed.
+                # No job waits, or nothing is left to backfill: no booking is needed.
                 return view.made
             booking = view.book(queue[first])
             first += 1
         free = domain.free
         shadow, now = booking.start, view.now
-        # A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
+        # A job inside its own reservation delays no job, nor does a job whose booking another plugin made:
         # of these only the view can tell.
         counts = not domain.reservations and not view.prepared
         extra = booking.extra if counts else domain.total
@@ -120,7 +120,7 @@ class Easy(Plugin):
         return view.made
 
     def _serve(self, view: View) -> None:
-        """Serve the queue where it is not one booking and all jobs behind it."""
+        """Serve the queue where it is not a single booking and all jobs behind it."""
         bookings, queue, per_pool = self.options.bookings, view.queue, self.options.bookings_per_pool
         if self._shortest or self.options.in_part or per_pool:
             serve(
@@ -154,7 +154,7 @@ def _runtime(job: Job) -> float:
 def may_backfill(booking: Booking, job: Job, view: View) -> bool:
     """Whether ``job`` fits and does not delay the booked head, as far as counts tell.
 
-    A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
+    A job inside its own reservation delays no job, nor does a job whose booking another plugin made:
     of these only the view can tell.
     """
     return job.processors <= view.free and (

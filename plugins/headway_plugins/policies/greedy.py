@@ -1,4 +1,4 @@
-"""Greedy: whatever fits starts, in queue order; whoever does not fit is passed over.
+"""Greedy: a job that fits starts, in queue order; a job that does not fit is skipped.
 
 A. Chandio, K. Bilal, N. Tziritas, Z. Yu, Q. Jiang, S. Khan, C. Xu: A comparative study on resource
 allocation and energy efficient job scheduling strategies in large-scale parallel computing systems.
@@ -36,7 +36,7 @@ class Greedy(Plugin):
     def schedule(self, view: View) -> list[Decision]:
         arrivals = view.arrivals
         if view.prepared and view.fresh < 0:
-            # What others keep was booked anew, and may leave room for those who were passed over.
+            # What other plugins keep was booked anew, and may leave room for jobs that were skipped.
             arrivals = None
         waiting = iter(view.queue)
         head = next(waiting)

@@ -25,9 +25,9 @@ Decisions on what the paper leaves open or gets wrong:
   fit, or fits but would break the dedicated freeze, is booked at the earliest time at which it fits
   for its whole estimate beside the dedicated jobs, and the jobs behind it are packed under both freezes.
 - Due dedicated jobs are served by requested start, then arrival, each as soon as it can without
-  delaying an earlier one, and before those that are not due yet.
+  delaying an earlier job, and before jobs that are not due yet.
 - ``freeze: first`` (the paper's, and the default) keeps processors for the earliest group of dedicated
-  jobs; ``freeze: all`` for each group, every one of them a freeze of its own in the packing, which is
+  jobs; ``freeze: all`` for each group, where every group is a freeze of its own in the packing, which is
   what a real site wants.
 - It is asked at every arrival, as in the paper ("at next event"), because an instant may count as a skip.
 """

@@ -8,16 +8,16 @@ K-reserved, also Max_Pri, with K = 5.
 As in :mod:`headway_plugins.policies.easy` the head of the queue is booked, and the jobs behind it start
 if they do not delay it. Beyond that each waiting job counts how often a job behind it started first.
 When the count reaches K (option ``limit``) the job is *exhausted*, and no job behind it may start
-until it has started itself: the first exhausted job closes the queue behind it. It and those before
+until it has started itself: the first exhausted job closes the queue behind it. It and the jobs before
 it may still be backfilled.
 
 Decisions on what the paper leaves open:
 
 - It says both that a job "is overtaken" and that it "is considered to backfill" only K times. The former.
 - Behind means behind in the queue, in whatever order that is.
-- A start counts when it is decided: one that a veto takes away does not, one that the cluster
-  refuses does. The counts survive a restart.
-- With K = 0 nobody overtakes; with a K that is never reached this is EASY.
+- A start counts when it is decided: a start that a veto takes away does not count, a failed start
+  does. The counts survive a restart.
+- With K = 0 no job overtakes; with a K that is never reached this is EASY.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class KReserved:
         self.options = options
         #: How often each waiting job was overtaken, by its id.
         self._counts: dict[str, int] = {}
-        #: By domain, for each start of its last cycle: whom it overtook.
+        #: By domain, for each start of its last cycle: the ids of the jobs that it overtook.
         self._overtaken: dict[str, dict[str, list[str]]] = {}
 
     @hookimpl

@@ -9,13 +9,13 @@ processors and estimate, scount how often the job was skipped as the head, C_s t
 (option ``max_skips``), fret the freeze end time (here the booking's start), frec the freeze end
 capacity (the booking's extra processors).
 
-In one instant, until nothing more starts:
+In an instant, until nothing more starts:
 
 1. the head fits and was skipped C_s times or more: it starts;
 2. it fits and was skipped less often: Basic_DP over the queue, the head included; if the head is
    not in the chosen set its skip count rises, once an instant; the set starts;
 3. it does not fit: it is booked at its earliest start, and Reservation_DP chooses among the jobs
-   behind it, of which those that run past that time must fit in the extra processors together.
+   behind it. The chosen jobs that run past that time must fit in the extra processors together.
 
 With C_s = 0 this is LOS: the plugin ``los``.
 
@@ -24,7 +24,7 @@ Decisions on what the papers leave open:
 - A job that is expected to end exactly at the freeze end time counts as ended, as in EASY; with
   ``strict`` the paper's comparison (its line 16: before, not at) is used.
 - The freeze end capacity counts every expected end up to the freeze end time, not only the first
-  ones that make room for the head.
+  ends that make room for the head.
 - The skip count belongs to the job; a new head begins with its own.
 - ``lookahead`` counts the jobs that are given to the packing: with the head in case 2, without it
   in case 3.
@@ -107,7 +107,7 @@ class Skips:
 
 
 class Round:
-    """One instant of a packing policy: the queue as jobs are started from it."""
+    """An instant of a packing policy: the queue as jobs are started from it."""
 
     def __init__(self, view: View, options: PackingOptions) -> None:
         self.view = view
@@ -147,7 +147,7 @@ class Round:
         self.start([job for job in due if job.status is Status.PENDING], "a dedicated job, due")
 
     def start(self, jobs: Iterable[Job], reason: str) -> bool:
-        """Start what can be; whether anything changed (a start, or one less to consider)."""
+        """Start the jobs that can start; whether anything changed (a start, or a job less to consider)."""
         changed = False
         begun: set[str] = set()
         for job in jobs:
@@ -244,7 +244,7 @@ class DelayedLos:
         round_ = Round(view, self.options)
         if view.prepared:
             round_.start_booked()
-        # What was booked in one round stands in the next: no start may delay it.
+        # What was booked in a round stands in the next round: no start may delay it.
         while round_.waiting and round_.free and self._step(round_):
             pass
         self._skips.forget_others(view.queue)

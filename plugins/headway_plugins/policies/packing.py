@@ -31,8 +31,8 @@ def pack(sizes: Sequence[int], crossed: Sequence[int], free: int, freezes: Seque
 
     ``freezes`` are the capacities of the freezes (processors that may run past each of them), by
     time, earliest first. ``crossed[i]`` says how many of them job ``i`` runs past: a job that
-    runs past a later freeze runs past the earlier ones too. The chosen sizes sum to the most that
-    is at most ``free`` while those that run past freeze ``k`` sum to at most ``freezes[k]``.
+    runs past a later freeze runs past the earlier freezes too. The chosen sizes sum to the most that
+    is at most ``free`` while the jobs that run past freeze ``k`` sum to at most ``freezes[k]``.
     """
     capacities = (free, *(min(free, max(freeze, 0)) for freeze in freezes))
     if free <= 0 or not sizes:
@@ -49,7 +49,7 @@ def pack(sizes: Sequence[int], crossed: Sequence[int], free: int, freezes: Seque
 def _reachable(
     sizes: Sequence[int], crossed: Sequence[int], jobs: Sequence[int] | range, capacities: Sequence[int]
 ) -> int:
-    """Sums that subsets of ``jobs`` can have. ``capacities[k]``: of those that cross k freezes or more."""
+    """Sums that subsets of ``jobs`` can have. ``capacities[k]``: of jobs that cross k freezes or more."""
     reach = 1
     for level in range(len(capacities) - 1, -1, -1):
         if capacities[level] < 0:
@@ -65,10 +65,10 @@ def _reachable(
 def _earliest_of_two(
     sizes: Sequence[int], crossed: Sequence[int], capacities: Sequence[int], best: int
 ) -> list[int]:
-    """The subset of total ``best`` with the earliest jobs, for no freeze or one.
+    """The subset of total ``best`` with the earliest jobs, for no freeze or a single freeze.
 
     ``past[i]`` are the sums that the jobs from ``i`` on that run past the freeze can have;
-    ``ending[i]`` those that the others can have, mirrored (bit ``best - n`` for the sum n), so that a
+    ``ending[i]`` the sums that the other jobs can have, mirrored (bit ``best - n`` for the sum n), so that a
     pair with a given total is found by one shift and one "and".
     """
     count = len(sizes)

@@ -82,7 +82,7 @@ class Select:
 
     @property
     def share(self) -> float:
-        """Share of small jobs among the recent ones."""
+        """Share of small jobs among the recent jobs."""
         return sum(self._recent) / len(self._recent) if self._recent else 0.0
 
     @hookimpl
@@ -125,7 +125,7 @@ class Select:
     @hookimpl
     def schedule(self, view: View) -> Iterable[Decision] | None:
         if self._news:
-            # The other policy's bookings are not this one's, so it looks at everything anew.
+            # The bookings are the other policy's, so this policy looks at everything anew.
             view.forget()
             view.fresh = -1
             view.arrivals = None

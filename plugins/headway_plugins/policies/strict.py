@@ -1,6 +1,6 @@
-"""Strict order: jobs start from the head of the queue, and nobody overtakes.
+"""Strict order: jobs start from the head of the queue, and no job overtakes.
 
-The head of the queue waits until it fits, and everybody behind it waits as well. Where only arrivals
+The head of the queue waits until it fits, and all jobs behind it wait as well. Where only arrivals
 happened since the last cycle, an older head that did not fit still does not.
 """
 

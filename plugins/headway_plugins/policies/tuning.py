@@ -6,10 +6,10 @@ The options have counterparts in Slurm (``SchedulerParameters``) and Maui: ``que
 
 Decisions on what they mean where something is examined only when something happened:
 
-- A depth counts the jobs that stay waiting. One that starts makes room for the next, else processors could
-  stand idle with nobody looked at until something else happens. So who is looked at follows from the queue
-  alone.
-- Who is left out because of their user's depth takes no place of ``queue_depth``.
+- A depth counts the jobs that stay waiting. A job that starts makes room for the next job, else processors
+  could stand idle with no job looked at until something else happens. So the queue alone says which jobs are
+  looked at.
+- A job that is left out because of its user's depth takes no place of ``queue_depth``.
 - A job that could start only after the window is not booked, and takes none of the bookings that the policy
   makes; the next job may. As time passes it comes into the window, so with a window each look begins anew.
 - A resolution puts off what becomes free, never what is taken: no booking starts before there is room.
@@ -60,7 +60,7 @@ class Tuning(pydantic.BaseModel):
 
 
 class Depth:
-    """Who of a queue is looked at, in order."""
+    """The jobs of a queue that are looked at, in order."""
 
     def __init__(self, options: Tuning) -> None:
         self._left = options.queue_depth if options.queue_depth is not None else _INF
@@ -69,7 +69,7 @@ class Depth:
 
     @property
     def reached(self) -> bool:
-        """Whether nobody is looked at any more."""
+        """Whether no job is looked at any more."""
         return self._left <= 0
 
     def leaves_out(self, job: Job) -> bool:
@@ -86,7 +86,7 @@ class Depth:
 def looked_at(view: View, options: Tuning) -> Iterator[tuple[Job, bool]]:
     """The waiting jobs that are looked at, in queue order, and whether each is new since the last cycle.
 
-    What is not started when the next one is asked for counts as waiting.
+    A job that is not started when the next job is asked for counts as waiting.
     """
     depth, pending = Depth(options), Status.PENDING
     first = 0 if view.fresh < 0 else len(view.queue) - view.fresh
@@ -112,9 +112,9 @@ def serve(
     """Serve the jobs that are looked at in queue order: each starts if it can, and is booked if not until
     ``bookings`` of them are.
 
-    ``per_pool``: the first of each pool is booked beside these. A job of several pools counts for the first
-    of them that could start it. ``shortest``: of those behind the last one that is booked the one that is
-    expected to run for the shortest time is tried first.
+    ``per_pool``: the first job of each pool is booked beside these. A job of several pools counts for the
+    first of them that could start it. ``shortest``: of the jobs behind the last booked job, the job with the
+    shortest expected runtime is tried first.
     """
     if options.window is not None:
         view.forget()
@@ -151,7 +151,7 @@ def _stands_for(job: Job, view: View) -> str:
 
 
 def _serve_shortest(view: View, options: Tuning, jobs: list[Job], why: Callable[[Job], str]) -> None:
-    """Start who may of these, shortest first; then those whom they make room for in the depth."""
+    """Start the jobs that may start, shortest first; then the jobs that these starts bring into the depth."""
     tried: set[Job] = set()
     while jobs:
         started = False

@@ -1,4 +1,4 @@
-"""Window-K: of the K first jobs of the queue any that fits starts; the others wait to enter the window.
+"""Window-K: of the K first jobs of the queue any that fits starts; other jobs wait to enter the window.
 
 I. Ababneh, S. Bani-Mohammad: A new window-based job scheduling scheme for 2D mesh multicomputers.
 Simulation Modelling Practice and Theory 19(1), 2011. A. Chandio, K. Bilal, N. Tziritas, Z. Yu,
@@ -6,8 +6,8 @@ Q. Jiang, S. Khan, C. Xu: A comparative study on resource allocation and energy 
 scheduling strategies in large-scale parallel computing systems. Cluster Computing, 2014, section 5.
 
 The window holds the K jobs that have waited longest (K: option ``size``). Its jobs are tried in queue
-order, and as some start, those behind them enter and are tried as well: one walk along the queue
-that ends when K jobs have been passed over. Nothing is booked.
+order, and as some start, the jobs behind them enter and are tried as well. So the policy walks once along
+the queue and stops when it has skipped K jobs. Nothing is booked.
 """
 
 from __future__ import annotations

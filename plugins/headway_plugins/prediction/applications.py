@@ -1,7 +1,7 @@
 """Applications whose runtimes are predicted: what users or the site say about each.
 
-A file of YAML: ``applications:`` and by name the formula, or the formulas of parts that run one after the
-other, and how to fit them::
+A file of YAML: ``applications:`` and by name the formula, or the formulas of parts that run in turn, and how
+to fit them::
 
     applications:
       ft:
@@ -146,7 +146,7 @@ def read_applications(path: Path) -> dict[str, Application]:
 
 
 def parse_settings(words: Mapping[str, str], where: str) -> dict[str, float]:
-    """Parameters as somebody wrote them; :class:`UserError` if one is no number."""
+    """Parameters as a user wrote them; :class:`UserError` if a parameter is no number."""
     found = {}
     for name, text in words.items():
         if not PARAMETER.match(name) or name in FUNCTIONS:

@@ -174,7 +174,7 @@ def _application(name: str, path: Path | None, formula: str | None) -> Applicati
 
 
 def _model(name: str, application: Application, path: Path, pool: str | None) -> Model:
-    """Of the runs in a file; of one pool, if there are several."""
+    """The model of the runs in a file; of a single pool, if there are several."""
     from headway_plugins.prediction.models import Model
     from headway_plugins.prediction.run_lists import read_runs
 

@@ -10,7 +10,7 @@ Decisions on what the paper leaves open:
 - The sum is split at its outermost ``+`` and ``-`` alone: parentheses group, and no product is distributed.
 - A term's constant factors, its sign and the base of a logarithm that is a factor are its coefficient's
   affair: ``2*M^3`` and ``M^3`` are the same term, and so are ``log(N)`` and ``log2(N)``.
-- Terms that are the same then are one. So are those whose quotient is constant at all of a few fixed points,
+- Terms that are the same then are one. So are terms whose quotient is constant at all of a few fixed points,
   such as ``2^(2*N)`` and ``4^N``. Terms that are alike on some runs only stay two: that these runs do not
   tell them apart is the fit's affair.
 - Terms without a parameter belong to the constant.
@@ -82,7 +82,7 @@ class FormulaError(UserError):
 
 @dataclass(frozen=True)
 class Term:
-    """One summand without its constant factors: what a coefficient is fitted to."""
+    """A summand without its constant factors: what a coefficient is fitted to."""
 
     #: As it is shown; terms of the same text are the same.
     text: str

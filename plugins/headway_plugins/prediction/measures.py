@@ -1,9 +1,9 @@
 """How good predictions were, of jobs that have ended, by how much there was to go by when they were made.
 
-The accuracy of a prediction is the smaller of it and the runtime over the larger one: 1 if it was met, and
+The accuracy of a prediction is the smaller of it and the runtime over the larger: 1 if it was met, and
 too much and too little do not cancel each other out in a mean. A mean of relative errors stands beside it, in
 which short jobs that were predicted to be long count for much. The estimates of the same jobs are judged
-alike, so that one sees what predictions have before them.
+alike, so that the advantage of predictions shows.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import msgspec
 
 
 class Record(msgspec.Struct):
-    """Jobs that ran and ended; sums are over those that were predicted."""
+    """Jobs that ran and ended; sums are over the predicted jobs."""
 
     jobs: int = 0
-    #: Those that were predicted; of them those whose runtime was inside the interval of a run.
+    #: The predicted jobs; of them the jobs whose runtime was inside the interval of a run.
     answered: int = 0
     inside: int = 0
     #: Sum of |prediction / runtime - 1|.

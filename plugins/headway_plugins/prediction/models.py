@@ -1,4 +1,4 @@
-"""What the recorded runs of an application say about a further one.
+"""What the recorded runs of an application say about a further run.
 
 B. J. Lafreniere, A. C. Sodan: ScoPred, JSSPP 2005. Decisions on what the paper leaves open:
 
@@ -9,7 +9,7 @@ B. J. Lafreniere, A. C. Sodan: ScoPred, JSSPP 2005. Decisions on what the paper 
 - A prediction may be used if there are degrees of freedom, the F test is passed, the point is estimable from
   these runs and what is predicted is above zero. Otherwise it says why not.
 - Runs that did not complete are kept and do not count, and neither do runs at which a term has no value.
-- All runs of one hardware class: histories of two are never mixed.
+- All runs of a model are of the same hardware class: histories of two classes are never mixed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DAY = 86400.0
 
 @dataclass(frozen=True)
 class Run:
-    """One run of an application."""
+    """A run of an application."""
 
     #: Its parameters by name.
     parameters: Mapping[str, float]
@@ -89,7 +89,7 @@ class Fitted:
 
 
 class Model:
-    """The runs of one application on one hardware class, and what is fitted to them when it is asked for."""
+    """The runs of an application on a hardware class, and what is fitted to them when it is asked for."""
 
     def __init__(self, application: Application, runs: Iterable[Run] = ()) -> None:
         self.application = application
@@ -146,7 +146,7 @@ class Model:
         return self._counted
 
     def predict(self, parameters: Mapping[str, float]) -> Prediction:
-        """Of one run with these parameters (all of them, finite)."""
+        """Predict a run with these parameters (all of them, finite)."""
         return self.predict_all([parameters])[0]
 
     def predict_all(self, points: Sequence[Mapping[str, float]]) -> list[Prediction]:

@@ -2,16 +2,16 @@
 
 D. Tsafrir, Y. Etsion, D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User
 Runtime Estimates. IEEE TPDS 18(6), 2007. The prediction serves planning alone: the user's estimate remains
-the limit, and no prediction is beyond it. A user of whom fewer jobs have ended is not answered, so the next
+the limit, and no prediction is beyond it. For a user with fewer ended jobs there is no answer, so the next
 predictor is asked, and then the estimate counts: predictors are such a chain, in configured order.
 
 A job that outlives its prediction gets 1 minute more, then 5, 15 and 30 minutes, 1, 2, 5, 10, 20, 50 and 100
-hours, one after the other and never beyond its estimate. Its pool is looked at when that happens, if a job
-waits there that is not larger than what is free; so what is booked behind it is corrected before it lets
-anybody start.
+hours, in turn and never beyond its estimate. Its pool is looked at when that happens, if a job
+waits there that is not larger than what is free; so what is booked behind it is corrected before any job
+starts.
 
 Decisions: a job counts when it ends, however it ends, with the time from its last start on without what it
-was suspended; one that never ran does not. How good predictions are is judged by the same jobs, and by what
+was suspended; a job that never ran does not. How good predictions are is judged by the same jobs, and by what
 they were predicted before they started. What a job was predicted at its arrival holds until it starts:
 later ends do not change it. What is known of users is kept over a restart, and so is what each job that is
 there was predicted and was given since: it is not predicted again from what is known by then.
@@ -37,7 +37,7 @@ from headway_plugins.prediction.measures import Measures
 
 MINUTE, HOUR = 60.0, 3600.0
 
-#: Seconds that a job gets, one after the other, when it outlives what it was predicted.
+#: Seconds that a job gets, in turn, when it outlives what it was predicted.
 LADDER = (
     *(minutes * MINUTE for minutes in (1, 5, 15, 30)),
     *(hours * HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
@@ -73,7 +73,7 @@ class RecentOptions(BaseModel):
 
 
 class _User(msgspec.Struct):
-    """A user of whom jobs have ended."""
+    """A user with ended jobs."""
 
     #: Seconds of the last of them; how many there were.
     last: deque[float]
@@ -92,7 +92,7 @@ class _Known(msgspec.Struct):
     #: Whether this plugin was asked about it, and what it said last (seconds; None: too little was known).
     asked: bool = False
     answer: float | None = None
-    #: What it said before the job started, how many of the user's jobs had ended then, and his estimate.
+    #: What it said before the job started, how many of the user's jobs had ended then, and the estimate.
     first: float | None = None
     history: int = 0
     estimate: float = 0.0

@@ -6,7 +6,7 @@ apart (such as ``N*P`` and ``N*log(P)`` at one P) are no error: of all coefficie
 shortest (scaled) are taken, and only what does not depend on that choice is *estimable*.
 
 Decisions: the paper's sum of squares runs to k and must run to n. Without a constant the sums of squares are
-those about zero. Whether the residuals are as the model wants them is reported, and nothing is made of it.
+taken about zero. Whether the residuals are as the model wants them is reported, and nothing is made of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headway.inputs.extras import need_prediction
 
 Array = NDArray[np.float64]
 
-#: Share of the largest singular value up to which one counts as zero.
+#: Share of the largest singular value up to which a singular value counts as zero.
 RANK = 1e-10
 #: Share of a row that may lie outside of the space of the observed rows.
 OUTSIDE = 1e-6

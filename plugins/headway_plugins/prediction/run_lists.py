@@ -2,7 +2,7 @@
 
 Columns: the application's parameters and ``runtime`` (seconds), or for it a column for each part; if
 wanted ``application`` (only its runs are read), ``pool``, ``end`` (seconds, for windows of days) and
-``state`` (what is not ``completed``, in capitals or not, does not count). Others are left alone.
+``state`` (what is not ``completed``, in capitals or not, does not count). Other columns are left alone.
 
 Or what a batch system's accounting says (:mod:`headway.workload.accounting`): jobs whose comment says
 ``scopred:app=...`` or whose name belongs to the application are its runs, with their sizes and their
@@ -29,7 +29,7 @@ class Recorded:
     """A run, and where it ran."""
 
     run: Run
-    #: The pool or hardware class; "" where nobody says.
+    #: The pool or hardware class; "" where it is not stated.
     pool: str = ""
 
 

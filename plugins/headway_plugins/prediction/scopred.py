@@ -9,14 +9,14 @@ the estimate counts; ``headway explain`` says why.
 
 Decisions on what the paper leaves open:
 
-- Runs are recorded when a job ends, with the time from its last start on without what it was suspended; those
+- Runs are recorded when a job ends, with the time from its last start on without what it was suspended. Runs
   that did not complete are recorded and do not count. Of each application in each pool the last
   ``keep`` runs are remembered, over a restart too.
 - The history of a pool is its own: other nodes, another history. ``classes`` names pools that are alike.
 - What a job was predicted when it came holds until it starts, over a restart too: it is not predicted again
   from what was recorded since, unless it says something else of itself now. A run that outlives its
   prediction is expected to end by the upper end of its interval, and if it outlives that, by its limit.
-- The sizes of the allocation are recorded; before the start those that were asked for count.
+- The sizes of the allocation are recorded; before the start the sizes that were asked for count.
 - Of parts a job that ends says nothing, so applications with parts learn from the file of runs alone.
 """
 
@@ -64,7 +64,7 @@ from headway_plugins.prediction.run_lists import parse_runs
 COMMENT = "comment"
 #: Sizes of the history from which on it is told apart how good predictions are.
 SIZES = (0, 10, 30, 100)
-#: Of the last so many runs one may be told again after a restart.
+#: Any of the last so many runs may be told again after a restart.
 _AGAIN = 200
 
 
@@ -144,8 +144,8 @@ class _Known:
     #: Runs that counted then, and the limit that its user asked for, seconds.
     history: int = 0
     estimate: float = 0.0
-    #: What that followed from: pool, parameters, what was wrong with them, nodes and processors; None: nobody
-    #: asked. Why it was predicted so, or why it was not.
+    #: What that followed from: pool, parameters, what was wrong with them, nodes and processors; None: it was
+    #: not asked for. Why it was predicted so, or why it was not.
     of: list[Any] | None = None
     why: str = ""
     why_not: str = ""
@@ -166,7 +166,7 @@ class Scopred:
             for name, application in self.applications.items()
             if application.match
         }
-        #: (application, kind of nodes) -> its runs; those that ended here, oldest first.
+        #: (application, kind of nodes) -> its runs; runs that ended here, oldest first.
         self._models: dict[tuple[str, str], Model] = {}
         self._ended: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._before: dict[tuple[str, str], list[Run]] = {}
@@ -181,7 +181,7 @@ class Scopred:
 
     @hookimpl
     def startup(self) -> None:
-        # A cluster is not driven for hours before somebody sees that SciPy is missing.
+        # A missing SciPy must show at once, not after hours of driving a cluster.
         t_quantile(0.95, 1)
 
     @hookimpl
@@ -255,7 +255,7 @@ class Scopred:
 
     @hookimpl
     def predict_runtime(self, job: Job, state: State) -> float | None:
-        # A job is predicted before its arrival is shown to those that observe.
+        # A job is predicted before its arrival is shown to plugins that observe.
         known = self._came(job.description, job.pool.name)
         if known is None:
             return None
@@ -313,7 +313,7 @@ class Scopred:
         return None
 
     def _marked(self, words: dict[str, str]) -> tuple[str, dict[str, float], str] | None:
-        """``app=ft;N=33554432``; None: of an application that nobody described."""
+        """``app=ft;N=33554432``; None: of an application that is not described."""
         application = words.pop("app", "")
         if application not in self.applications:
             return None
@@ -433,7 +433,7 @@ def _run(record: dict[str, Any]) -> Run:
 
 
 def _sizes(job: Job) -> tuple[int, int]:
-    """Nodes and processors that a job asks for; 0: not stated. Without nodes each processor is one."""
+    """Nodes and processors that a job asks for; 0: not stated. Without nodes each processor is a node."""
     request = job.request
     nodes = request.nodes
     if not nodes and request.processors_per_node:

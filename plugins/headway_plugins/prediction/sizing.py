@@ -6,16 +6,16 @@ application takes on several numbers of nodes. This is the plugin ``scopred`` an
 that says that it is moldable (attribute ``moldable``: the least processors that it bears; True: 1) and is a
 run of an application whose formula has its processors, or on a pool without nodes its nodes, gets when it is
 to start the smallest size whose prediction's upper end is within its limit. With ``efficiency: e`` it gets
-the largest size of those that are e times as efficient as its least: T(least) least / (T(p) p) >= e; the
-smallest, if none is.
+the largest size that is e times as efficient as its least: T(least) least / (T(p) p) >= e; the smallest, if
+no size is.
 
 Decisions on what the paper leaves open:
 
 - No size is beyond what the job asked for, and its limit stays as it is: it is the deadline.
-- Sizes whose prediction must not be used do not count; without one for the size that it asked for the job
-  stays as it is.
+- Sizes whose prediction must not be used do not count. Without a prediction for the size that it asked for
+  the job stays as it is.
 - A job that is to start is resized instead, and starts once the cluster shows it so. That size stays,
-  whatever is learned while it waits. Who changes a job's size himself has changed what it asks for.
+  whatever is learned while it waits. A user that changes a job's size has changed what the job asks for.
 - A change that the cluster refuses is not tried again.
 - In emulation a resized job takes as much longer as was predicted (``emulated: predicted``), unless something
   else tells how long it takes (``emulated: as-told``).
@@ -147,7 +147,7 @@ class Sizing(Scopred):
 
     @hookimpl
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
-        """Whoever is to start at another size than the rule's is resized first."""
+        """Resize a job first that is to start at another size than the rule's."""
         changed: list[Decision] = []
         for decision in decisions:
             if type(decision) is Start and decision.job_id in self._jobs:
@@ -190,7 +190,7 @@ class Sizing(Scopred):
         return [Resize(job.id, choice.size, (), reason)]
 
     def _points(self, job: Job, asked: int) -> list[tuple[int, Prediction]]:
-        """What is predicted for each size that the job may have, ascending; [] if it has but one."""
+        """What is predicted for each size that the job may have, ascending; [] if it has a single size."""
         known, least = self._jobs[job.id], least_of(job, False)
         application = self.applications[known.application]
         names = [name for name, kind in application.sizes.items() if kind == "processors" or job.pool.flat]

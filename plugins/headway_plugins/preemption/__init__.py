@@ -1,1 +1,1 @@
-"""Preemption: running jobs make room for others that may take their place."""
+"""Preemption: running jobs make room for waiting jobs that may take their place."""

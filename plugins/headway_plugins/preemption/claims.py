@@ -17,7 +17,7 @@ ORDERS: dict[str, type[Requeue] | type[Kill] | type[Suspend]] = {
 
 @dataclass(frozen=True)
 class Victim:
-    """Who is to go: when it had started, what it is told, and the processor-seconds that are lost.
+    """A job that is to go: when it had started, what it is told, and the processor-seconds that are lost.
 
     ``told``: what it is told first, where it has a grace time.
     """
@@ -34,20 +34,20 @@ class Claim:
     """Room that is being made for a job; given up at ``deadline`` (absolute seconds)."""
 
     job: Job
-    #: The one of its pools in which it is to start.
+    #: The pool, of its pools, in which it is to start.
     pool: PoolState
     #: What its victims' going costs, as victims are compared.
     cost: float
     #: The nodes that it is to start on.
     nodes: frozenset[str]
     deadline: float
-    #: When those go who have a grace time, absolute seconds; None: all were told to.
+    #: When the victims with a grace time go, absolute seconds; None: all victims were told to go.
     until: float | None = None
     victims: dict[str, Victim] = field(default_factory=dict)
 
 
 def still_there(claim: Claim, state: State) -> list[Job]:
-    """Who has not gone yet of those who are to make room."""
+    """The victims that have not gone yet."""
     jobs = ((state.jobs.get(name), told) for name, told in claim.victims.items())
     return [
         job

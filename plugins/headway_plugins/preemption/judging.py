@@ -24,7 +24,7 @@ class Judge:
         self.by_priority = victims == "lowest-priority" or any(rule.distance is not None for rule in rules)
         #: Jobs that did not go -> when they had started: they are left alone in this run of theirs.
         self.stays: dict[str, float | None] = {}
-        #: Jobs' priorities, as they were when somebody asked last.
+        #: Jobs' priorities, as they were when they were last asked for.
         self._priorities: dict[tuple[str, str], float] = {}
         self._priorities_at = -float("inf")
 
@@ -69,7 +69,7 @@ class Judge:
         return rule.distance is None or self.priority(job) - self.priority(other) >= rule.distance
 
     def priority(self, job: Job) -> float:
-        """What an order makes of it, else what the batch system says; nothing where nobody does."""
+        """The job's priority by an order's plugin, else by the batch system; 0 if neither tells it."""
         key = (job.id, job.pool.name)
         if self._state.now != self._priorities_at or key not in self._priorities:
             self.judge([job])
@@ -89,10 +89,10 @@ class Judge:
 
     def cost(self, job: Job, rule: Rule, state: State) -> float:
         """What its going costs."""
-        # Of those who lose nothing, the smaller.
+        # Of jobs that lose nothing, the smaller.
         lost = job.processors * max(seconds_lost(job, rule, state.now), 1e-6)
         if self._victims == "fewest":
-            # Of as many, those who lose less.
+            # Of as many jobs, the jobs that lose less.
             return 1.0 + lost / (1.0 + lost) * 1e-6
         if self._victims == "youngest":
             return state.now - (job.start_time or 0.0)

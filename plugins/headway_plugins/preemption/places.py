@@ -1,4 +1,4 @@
-"""Where a job could start without others that may have to make room for it."""
+"""Where a job could start without other jobs that may have to make room for it."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Places:
     def place(
         self, job: Job, gone: Sequence[Job], pool: PoolState, *, suspended: bool = True
     ) -> Placement | None:
-        """Where it could start in the pool without these: whose places it may take cannot keep it out by
-        waiting. Places that are kept for suspended jobs are in its way if not ``suspended``."""
+        """Where the job could start in the pool without the jobs ``gone``. A waiting job whose place it may
+        take cannot keep it out. Places kept for suspended jobs are in its way if not ``suspended``."""
         view = pool.domain.view
         if not isinstance(view, View):
             return None
@@ -47,7 +47,7 @@ class Places:
         return view.place_without(job, rest, over, lent, pool)
 
     def yields(self, job: Job, other: Job, *, suspended: bool = True) -> bool:
-        """Whether what is booked for the other is not in the job's way."""
+        """Whether what is booked for the job ``other`` is not in the job's way."""
         if other.choices:
             # It may be booked in any of its pools.
             if not all([self._judge.rule_of(job, other) is not None for _ in facing_each(other)]):
@@ -57,7 +57,7 @@ class Places:
         return not self._suspended.stand_in_of(other) or (suspended and self._waits_on(job, other.id))
 
     def _lends(self, job: Job, other: Job) -> bool:
-        """Whether the other would be suspended for the job."""
+        """Whether the job ``other`` would be suspended for the job."""
         if not self._suspends or other.leaving:
             claim = self._claims.get(job.id)
             victim = claim.victims.get(other.id) if claim is not None else None
@@ -66,19 +66,19 @@ class Places:
         return rule is not None and rule.how == "suspend"
 
     def _waits_on(self, job: Job, name: str) -> bool:
-        """Whether a suspended job may wait for one that runs to its limit, too."""
+        """Whether a suspended job may wait as long as the job runs to its limit, too."""
         other, held = self._state.jobs.get(name), self._suspended.get(name)
         if other is None or held is None:
             return False
         return self._suspended.over(other, held, self._state.now) + job.estimate <= 0
 
     def before_suspended(self, job: Job, view: View) -> Start | None:
-        """Start a job on what is kept for those whose place it has as well as whoever has it now."""
+        """Start a job on what is kept for suspended jobs, where it may take the places of all of them."""
         if not any(other.domain is view.domain for other, _ in self._suspended.waiting(self._state)):
             return None
         pools = ways(job, view.domain)
         if any(self.place(job, (), pool, suspended=False) is not None for pool in pools):
-            # Nobody's place is in its way.
+            # No suspended job's place is in its way.
             return None
         for pool in pools:
             place = self.place(job, (), pool)
@@ -97,12 +97,12 @@ class Places:
 
 
 def start_in(pool: PoolState, job: Job, placement: Placement, reason: str) -> Start:
-    """The job's start in this one of its pools."""
+    """The job's start in this pool of its pools."""
     return Start(job.id, placement, reason, pool=pool.name if job.choices else "")
 
 
 def may_help(job: Job, other: Job, pool: PoolState, state: State) -> bool:
-    """Whether the job could have anything in the pool that the other, which runs in its domain, leaves."""
+    """Whether the job could have anything in the pool that the job ``other``, of its domain, leaves."""
     if len(pool.domain.pools) == 1 or state.nodes.any_in((pool.name,), [name for name, _ in other.placement]):
         return True
     held = {name for name, _ in other.request.licences}

@@ -1,36 +1,37 @@
-"""Preemption: a job that waits takes the places of running jobs that have to give way to it.
+"""Preemption: a waiting job takes the places of running jobs that have to give way to it.
 
 After Slurm's page "Preemption" (slurm.schedmd.com/preempt.html: PreemptType, PreemptMode, PreemptExemptTime)
 and the Maui administrator's guide, chapter "Preemption". Which job gives way to which is in
 ``rules.py`` and ``judging.py``, where a job could start then in ``places.py``, what is under way in
 ``claims.py``.
 
-After the policies have started whom they could, the first ``depth`` jobs of each queue are looked at, one
-after the other. If one may take others' places, and could start at once if some of these were gone, those go
-whose going costs least (``victims.py``). Nobody goes for a job that then could not start.
+After the policies have started the jobs that they could, the plugin looks at the first ``depth`` jobs of each
+queue in turn. The job may take the places of running jobs if it could start at once without them. The victims
+are the jobs that lose least by going (``victims.py``). No job goes for a job that then could not start.
 
 Decisions on what is left open:
 
 - What a job loses by going is processors x seconds of what it has done.
-- A priority is that of the plugin ``multifactor`` if it is there, of running jobs as if they still waited, so
-  that nobody gains on those who run by waiting longer than they; else the batch system's own.
-- Jobs that are starting, suspended or in the background are left alone, and those with the attribute
-  ``preemptible: false``.
-- What becomes free is booked for the one that it is for. That is started as soon as all of it is free, before
+- A priority is that of the plugin ``multifactor`` if the run has it, else the batch system's own.
+  ``multifactor`` rates running jobs as if they still waited, so a waiting job does not gain on a running job
+  by waiting longer.
+- The plugin leaves alone the jobs that are starting, suspended or in the background, and the jobs with the
+  attribute ``preemptible: false``.
+- What becomes free is booked for the job that it is for. That job starts as soon as all of it is free, before
   the policies are asked.
-- Reservations stand, and bookings of jobs whose places it could not take either.
-- A job that would start by itself within ``soon`` seconds waits for that, and every job for ``patience``
-  seconds first.
-- Who does not go within ``timeout`` is reported and left alone from then on, as is one of which the cluster
-  refuses it, and who it was to make room for is looked at anew.
-- Who has a grace time gets its signal at once, and goes when the longest grace time is over; that it is
-  expected to end by then keeps the room for whom it is made for. A job that saves itself within its grace
-  time (attribute ``saves``: seconds) and is requeued loses what it does from the signal on.
-- Who goes back to the queue has the place there that the order gives it, as before.
-- One job a domain takes others' places in a step; the next one is looked at in the step after it.
+- Reservations stand. So do the bookings of jobs whose places the job could not take either.
+- Every job waits for ``patience`` seconds first. A job that would start by itself within ``soon`` seconds
+  waits for that.
+- A victim that has not left after ``timeout``, or that the cluster does not stop, is reported and left alone
+  from then on. The plugin then looks again at the job that the victim was to make room for.
+- A victim with a grace time gets its signal at once, and goes when the longest grace time is over. Its
+  expected end becomes that time, which keeps the room for the waiting job. A job that saves itself within its
+  grace time (attribute ``saves``: seconds) and is requeued loses what it does from the signal on.
+- A job that goes back to the queue has the place there that the order gives it, as before.
+- In a step, a single job of each domain takes places; the plugin looks at the next job in the step after it.
 - In a domain of several pools a job takes the places of jobs that have nodes of its own pool, or licences
-  that it needs, whatever their pools are. One of several pools is looked at in each of them, by the rules
-  that hold for it there, and takes the places where they cost least.
+  that it needs, whatever their pools are. The plugin looks at a job of several pools in each of its pools, by
+  the rules that hold for it there. The job takes the places where they cost least.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ class Preemption(Plugin):
             self._went(event.job_id, Kill, "cancelled")
 
     def _observe_suspended(self, event: Event, state: State) -> None:
-        """What becomes of those who were suspended."""
+        """What becomes of the suspended jobs."""
         known = self._suspended
         if isinstance(event, JobSuspended | JobResumed):
             job = state.jobs.get(event.job_id)
@@ -236,7 +237,7 @@ class Preemption(Plugin):
 
     @hookimpl
     def control(self, state: State) -> Iterator[Decision]:
-        # Who makes room and who has it do not pass each other in one step.
+        # Where a job makes room or takes it, no suspended job resumes in the same step.
         domains = {claim.pool.domain.name for claim in self._claims.values()}
         nodes = {name for claim in self._claims.values() for name in claim.nodes}
         for claim in self._claims.values():
@@ -253,7 +254,7 @@ class Preemption(Plugin):
             if isinstance(decision, Start):
                 nodes.update(name for name, _ in decision.placement)
         yield from self._suspended.resume(state, domains, nodes)
-        # Who runs again from now on needs nobody's help.
+        # A job that runs again from now on needs no operator.
         state.notices += self._suspended.too_long(state)
 
     def _make_room(self, state: State) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
@@ -267,7 +268,7 @@ class Preemption(Plugin):
                 job for job in islice(queued, self.options.depth)
                 if job.id not in begun and self._judge.has_rule(job, domain)
             ]  # fmt: skip
-            # Nothing else lets one have a place that could not: it was looked at, or others are first.
+            # Nothing else gives a place to a job without one: it was looked at, or other jobs are first.
             if heads and (view.now == state.now or heads != self._seen.get(domain.name)):
                 self._seen[domain.name] = heads
                 for decision in self._first_of(heads, domain, view, state):
@@ -288,7 +289,7 @@ class Preemption(Plugin):
     def _first_of(
         self, jobs: Sequence[Job], domain: Domain, view: View, state: State
     ) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
-        """The first of these for which others can make room."""
+        """The first of these jobs for which running jobs can make room."""
         if self._judge.by_priority:
             self._judge.judge([*jobs, *(other for *_, other in view.running)])
         for job in jobs:
@@ -398,12 +399,12 @@ class Preemption(Plugin):
             return
         waits = state.jobs.get(job.id) is job and job.status is Status.PENDING
         if not waits or claim.pool not in ways(job, claim.pool.domain):
-            # It does not want to start any more, or cannot; who was told to go goes.
+            # The job does not want to start any more, or cannot; a victim that was told to go goes.
             self._drop(claim, state)
             return
         left = still_there(claim, state)
         if left and not all(victim.leaving for victim in left):
-            # Nobody told them, as when headway only watches.
+            # The victims were not told, as when headway only watches.
             self._drop(claim, state)
             self._not_before[job.id] = state.now + _AGAIN
             self._wake(state.now + _AGAIN, claim.pool.domain, state)
@@ -422,7 +423,7 @@ class Preemption(Plugin):
                 self._give_up(claim, [], "what they left is not enough any more", state)
 
     def _send_away(self, claim: Claim, left: Sequence[Job], state: State) -> Iterator[Decision]:
-        """The grace time is over: who is still there goes, if the job can start then."""
+        """The grace time is over: the victims that are still there go, if the job can start then."""
         if self._places.place(claim.job, left, claim.pool) is None:
             self._give_up(claim, [], "what they would leave is not enough any more", state)
             return
@@ -441,7 +442,7 @@ class Preemption(Plugin):
         return start_in(claim.pool, claim.job, placement, f"in the place of {whom}")
 
     def _give_up(self, claim: Claim, stay: Sequence[str], why: str, state: State) -> None:
-        """Room is not made: who stays is left alone, and the job is looked at anew."""
+        """Room is not made: the jobs that stay are left alone, and the waiting job is looked at anew."""
         self._figures["given up"] += 1
         self._judge.stays = {name: since for name, since in self._judge.stays.items() if name in state.jobs}
         self._judge.stays.update((name, claim.victims[name].started) for name in stay)
@@ -451,7 +452,7 @@ class Preemption(Plugin):
         claim.pool.domain.touch()
 
     def _drop(self, claim: Claim, state: State, stay: Sequence[str] = ()) -> None:
-        """Nobody makes room any more: these stay, and so do those who had only been signalled so far."""
+        """Drop the claim: the jobs ``stay`` stay, as do the victims that have only been signalled so far."""
         self._claims.pop(claim.job.id, None)
         for name, victim in claim.victims.items():
             job = state.jobs.get(name)

@@ -1,6 +1,6 @@
 """Which jobs may take the place of which, as a site writes it down.
 
-A rule is met by a waiting job (``who``) and a running one (``whom``)::
+A waiting job (``who``) and a running job (``whom``) meet a rule::
 
     rules:
       - who: {qos: [urgent]}
@@ -8,7 +8,7 @@ A rule is met by a waiting job (``who``) and a running one (``whom``)::
         how: requeue
         exempt: 10m
 
-Of what a selector leaves out every value will do. The first rule that is met counts.
+A property that a selector leaves out may have any value. The first rule that is met counts.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Selector(pydantic.BaseModel):
         )
 
     def meets(self, other: Selector) -> bool:
-        """Whether one job could be chosen by both."""
+        """Whether both selectors could choose the same job."""
         for name in DIMENSIONS:
             mine, its = getattr(self, name), getattr(other, name)
             if mine is not None and its is not None and not set(mine) & set(its):
@@ -77,7 +77,7 @@ class Selector(pydantic.BaseModel):
 
 
 class Rule(pydantic.BaseModel):
-    """Who may take whose place, and how these go."""
+    """Which jobs may take the places of which jobs, and how these jobs go."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -126,7 +126,7 @@ class Rule(pydantic.BaseModel):
 def check_rules(rules: Sequence[Rule]) -> None:
     """Raise ValueError if jobs could take each other's places for ever.
 
-    Where priorities decide in each rule of a circle, one who lost its place cannot take it back at once.
+    Where priorities decide in each rule of a circle, a job that lost its place cannot take it back at once.
     """
     after = [[at for at, other in enumerate(rules) if rule.whom.meets(other.who)] for rule in rules]
     for first in range(len(rules)):

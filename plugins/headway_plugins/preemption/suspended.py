@@ -1,20 +1,20 @@
 """Jobs that were suspended to make room: whose they are, and when they run again.
 
-Only who was suspended by this plugin is resumed by it. What it has suspended is a promise to the job: it is
-written down before the job is suspended, so a daemon that was killed finds it again. The batch system tells
-since when a job is suspended; if that is another time than before the restart, somebody else has resumed and
-suspended it, and it is his.
+The plugin resumes only the jobs that it has suspended. A suspension is a promise to the job: it is saved
+before the job is suspended, so a daemon that was killed finds it again. The batch system tells since when a
+job is suspended. If that time has changed over a restart, a user or an operator has resumed and suspended the
+job, and the plugin leaves the job to them.
 
-What of it was decided:
+Decisions:
 
 - A suspended job runs again on its own nodes as soon as all its processors are free there at once, the nodes
-  can be used, and nothing is reserved there before its end. Batch systems do not look at that: they let it
-  run beside whoever is there.
-- From the moment at which that is expected its processors are kept for it, before all who wait; so its return
-  may make those wait longer who were booked without it. Who may take its place may do so again while it is
+  can be used, and nothing is reserved there before its end. Batch systems do not look at that: they let the
+  job run beside any other job that is there.
+- From the moment at which that is expected its processors are kept for it, before all waiting jobs. So its
+  return may delay jobs that were booked without it. A job that may take its place may do so again while it is
   suspended, as long as it is not suspended for longer than ``longest`` in all.
-- Its memory is its own all the time, also in what is reckoned for later.
-- Who was resumed by somebody else is left alone from then on.
+- A suspended job keeps its memory all the time, also in what is reckoned for later.
+- The plugin leaves alone a job that a user or an operator has resumed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Held:
 
     #: When it had started: this run of it.
     started: float | None
-    #: For whom.
+    #: The id of the job that it makes room for.
     job: str
     #: When that was decided.
     told: float
     #: Seconds that it may be suspended in all.
     longest: float
-    #: Since when it is suspended; None: nobody said that it is.
+    #: Since when it is suspended; None: no event said that it is.
     since: float | None = None
     #: When it was told to run again; None: it was not.
     resumed: float | None = None
@@ -63,11 +63,11 @@ class Held:
 
 
 class Suspended:
-    """Who was suspended, and who runs again since when."""
+    """The jobs that were suspended, and the jobs that run again, since when."""
 
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
-        #: Who runs again: its start, and since when.
+        #: By id of a job that runs again: its start, and since when.
         self._again: dict[str, tuple[float | None, float]] = {}
         #: The places that are kept for them, by job.
         self._kept: dict[str, list[Job]] = {}
@@ -108,8 +108,8 @@ class Suspended:
         return held
 
     def stands(self, job: Job, time: float, state: State) -> str:
-        """A job is suspended, since ``time``. If it is ours, others may have its processors. Else, what an
-        operator should know; "" otherwise."""
+        """The job is suspended, since ``time``. If this plugin suspended it, other jobs may have its
+        processors. Return what an operator should know; "" for nothing."""
         held = self._held.get(job.id)
         if held is None:
             return ""
@@ -138,7 +138,7 @@ class Suspended:
         return since if started == job.start_time and since > begin else begin
 
     def look_after(self, state: State) -> list[str]:
-        """Forget whom time has settled; what an operator should know."""
+        """Forget the jobs that time has settled; return what an operator should know."""
         said = []
         for name, held in list(self._held.items()):
             job = state.jobs.get(name)
@@ -150,7 +150,7 @@ class Suspended:
                 elif state.now > held.told + _LATE:
                     self.forget(name)
             elif held.resumed is not None and job.lends:
-                # Somebody had something against it, and nobody told it.
+                # A veto stopped the resume, so the job was not told.
                 self.not_resumed(name)
             elif held.resumed is not None and state.now >= held.not_before:
                 said.append(f"job {name} was told to run again and does not; it is told again")
@@ -161,7 +161,7 @@ class Suspended:
         return [line for line in said if line]
 
     def too_long(self, state: State) -> Iterator[str]:
-        """Who is suspended for longer than it should be and was not told to run again, once each."""
+        """Notices of jobs that are suspended for too long and were not told to run again, once each."""
         for name, held in self._held.items():
             job = state.jobs.get(name)
             if job is None or job.status is not Status.SUSPENDED or job.start_time != held.started:
@@ -183,7 +183,7 @@ class Suspended:
     # ------------------------------------------------------------------ when they run again
 
     def waiting(self, state: State) -> Iterator[tuple[Job, Held]]:
-        """Those that lend their processors, who has for the longest time first."""
+        """The jobs that lend their processors, first the job that has lent them longest."""
         for name, held in self._held.items():
             job = state.jobs.get(name)
             if job is not None and job.lends:
@@ -208,7 +208,7 @@ class Suspended:
         return job.id if held and any(one is job for one in held) else ""
 
     def why(self, job: Job, state: State, clock: Callable[[float], str]) -> str:
-        """For whom a job was suspended and when it runs again; "" if it is not ours."""
+        """For which job a job was suspended and when it runs again; "" if this plugin did not suspend it."""
         held, view = self._held.get(job.id), job.domain.view
         if held is None:
             return ""
@@ -222,12 +222,12 @@ class Suspended:
         return f"{line}; its place is kept for it from {clock(at)} on"
 
     def comes_at(self, job: Job, view: View) -> float:
-        """When it is expected to run again (absolute seconds); infinity: nobody knows."""
+        """When the job is expected to run again (absolute seconds); infinity: not known."""
         bookings = [view.booked(one) for one in self._kept.get(job.id, ())]
         return max((b.start if b is not None else _INF for b in bookings), default=_INF)
 
     def resume(self, state: State, domains: Collection[str], nodes: Collection[str]) -> Iterator[Resume]:
-        """Let those run again that can, but none in these domains and on these nodes."""
+        """Let the jobs run again that can, but no job in these domains and on these nodes."""
         for job, held in list(self.waiting(state)):
             view = job.domain.view
             if job.domain.name in domains or state.now < held.not_before or not isinstance(view, View):
@@ -252,7 +252,7 @@ class Suspended:
 
 def _stand_ins(job: Job, left: float) -> Iterator[Job]:
     """What stands for a suspended job in what is booked: its processors on its own nodes, for ``left``
-    seconds; one for the nodes of which it has equally many, each."""
+    seconds; a job for each set of nodes on which it has equally many."""
     if not job.placement:
         yield _stand_in(job, Request(processors=job.processors, walltime=left), left)
         return

@@ -1,9 +1,9 @@
-"""Whose places are taken: a set of jobs without which the other one fits, at the least cost.
+"""The jobs whose places are taken: a set of jobs without which the waiting job fits, at the least cost.
 
 The question whether it fits is the view's, whatever decides there (processors, memory, generic resources,
-features, reservations, bookings of others). The search knows only its answers, and that what fits without
-some jobs fits without more of them. It is exact as long as its questions
-suffice, and else the best that it has found.
+features, reservations, bookings of other jobs). The search knows only its answers, and that what fits without
+some jobs fits without more of them. It is exact as long as its questions suffice, and else the best that it
+has found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def cheapest(
 ) -> list[Job] | None:
     """A set of candidates of the least cost without which it fits; None if it does not fit without all.
 
-    Costs are not negative; no set contains one that is not needed. At most ``questions`` are asked after a
+    Costs are not negative; no set contains a job that is not needed. At most ``questions`` are asked after a
     first set was found.
     """
     first = in_turn(candidates, fits)
@@ -35,7 +35,7 @@ def cheapest(
 
 
 def in_turn(candidates: Sequence[Candidate], fits: Callable[[Sequence[Job]], bool]) -> list[Job] | None:
-    """The candidates by cost until it fits, less those that are not needed, the dearest first."""
+    """The candidates by cost until it fits, less candidates that are not needed, the dearest first."""
     ranked = [job for _, job in _cheapest_first(candidates)]
     if not fits(ranked):
         return None
@@ -65,7 +65,7 @@ def _search(
     jobs: Sequence[Job], costs: Sequence[float], at: int, chosen: list[Job], cost: float,
     fits: Callable[[Sequence[Job]], bool], best: _Best,
 ) -> None:  # fmt: skip
-    """Depth first, the dearest first: without it if the others do, then with it."""
+    """Depth first, the dearest first: without it if the other candidates do, then with it."""
     if best.questions <= 0 or cost >= best.cost:
         return
     best.questions -= 1

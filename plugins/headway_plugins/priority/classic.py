@@ -6,9 +6,9 @@ usage* is its own part of all usage, and, below the first level, what it answers
 
     effective = own + (effective of the account - own) x part of the siblings' shares
 
-The factor is ``2 ** -(effective / shares / dampening)``: 1 without usage, 1/2 for who is below the root and
-has used exactly the share. No shares: 0. Who has no shares of their own (``parent``) stands as the account
-does.
+The factor is ``2 ** -(effective / shares / dampening)``: 1 without usage, 1/2 for a node below the root that
+has used exactly its share. No shares: 0. A user without shares of their own (``parent``) stands as the
+account does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``headway shares`` and ``headway priority``: how everybody stands, and where priorities come from."""
+"""``headway shares`` and ``headway priority``: how users stand, and where priorities come from."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shares(
 ) -> None:
     """Print who has which shares and has used how much of them.
 
-    The columns are those of `sshare -l`. The last run of the journal is repeated to its end; nobody is
+    The columns are those of `sshare -l`. The last run of the journal is repeated to its end, and nothing is
     asked.
     """
     from headway.inputs.extras import need_report
@@ -109,7 +109,7 @@ def priority(
 ) -> None:
     """Print the priority of each job that waits, and what each factor gives to it, as sprio does.
 
-    The last run of the journal is repeated to its end; nobody is asked.
+    The last run of the journal is repeated to its end, and nothing is asked.
     """
     from headway.errors import UserError
     from headway_plugins.priority.multifactor import Multifactor
@@ -162,7 +162,7 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
                 f"{norm_shares[node] if node or classic else 0:.6f}",
                 str(int(total[node])),
                 "" if not node else f"{used:.6f}",
-                # The root has all usage, even where nobody has used anything yet.
+                # The root has all usage, even where no user has used anything yet.
                 f"{effective[node] if node else 1:.6f}",
                 f"{standing.factor[node]:.6f}" if entry.user or classic else "",
                 "" if not node or entry.shares is None else f"{level[node]:.6f}",
@@ -172,7 +172,7 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
 
 
 def _own_part(shape: Shape) -> Floats:
-    """Of the siblings' shares each node's part; of who has none of their own that of the account above."""
+    """Each node's part of the siblings' shares; of a node without shares of its own the account's part."""
     part = shape.part.copy()
     part[shape.joint] = part[shape.parent[shape.joint]]
     return part

@@ -1,4 +1,4 @@
-"""Who has used how much: what jobs are billed from their starts to their ends, as :mod:`.fair_share` says."""
+"""The usage of users: what jobs are billed from their starts to their ends, as :mod:`.fair_share` says."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNNING = Status.RUNNING
 
 @dataclass(frozen=True)
 class Standing:
-    """How each node of the tree stands at one moment; arrays with a value a node."""
+    """How each node of the tree stands at a moment; arrays with a value a node."""
 
     #: Units x seconds, at and below the node.
     usage: Floats
@@ -51,7 +51,7 @@ class UsageCount:
         self._from_slurm = is_from_slurm(self.options.accounts)
         self.traits = replace(self.traits, requires=required(self.options.accounts))
         self._policy: SitePolicy | None = None
-        #: Nobody knows yet what was used before the first start.
+        #: It is not known yet what was used before the first start.
         self._seeds = self._from_slurm
         #: What the accounting says of the time before, until it is counted; and the ends of its jobs, in the
         #: step in which it is.
@@ -77,7 +77,7 @@ class UsageCount:
         self._unknown: list[str] = []
         #: The latest moment that an event spoke of.
         self._seen = self._seen_before = -np.inf
-        #: Jobs that ran when the last run ended and that nobody has spoken of since; None: all is settled.
+        #: Jobs that ran when the last run ended and that no event has named since; None: all is settled.
         self._inherited: set[str] | None = None
         #: Suspended jobs, which are not billed.
         self._suspended: set[str] = set()
@@ -96,7 +96,7 @@ class UsageCount:
         raise NotImplementedError
 
     def _changed(self, event: JobChanged, state: State) -> None:
-        """A running job may be somebody else's now, or be billed otherwise. If not, nothing is written down:
+        """A running job may belong to another user now, or be billed otherwise. If not, nothing is recorded:
         the moment of the news may be later than that of the job's end."""
         description, known = event.job, self.ledger.running.get(event.job.id)
         job = state.jobs.get(description.id)
@@ -119,7 +119,7 @@ class UsageCount:
                 # It was over, or suspended, when the last run was saved, and is told once more.
                 return
             if job_id in self._suspended:
-                # It was resumed while nobody looked, and its time before that is counted.
+                # The job was resumed while headway did not look, and its time before that is counted.
                 at = self._seen_before
         if runs:
             self._suspended.discard(job_id)
@@ -136,13 +136,13 @@ class UsageCount:
                 return
             if begun < since - 1.0:
                 at = max(since, self._seen_before)
-            # It began again while nobody looked, or has changed.
+            # The job began again while headway did not look, or has changed.
             self.ledger.end(job_id, min(self._seen_before, at))
         self.ledger.begin(job_id, node, rate, at)
         self._version += 1
 
     def _count_past(self, state: State) -> None:
-        """Everybody has used what the accounting says."""
+        """Each user has used what the accounting says."""
         self._pass(state.now)
         self._over, used = past.count(
             self._past, self.ledger, self.node_of, self.rate, state.now, self._epoch

@@ -33,7 +33,7 @@ class Moment:
 
 def eligible(jobs: Sequence[Job]) -> Floats:
     """Since when each job could have started, absolute seconds: its submission, its begin time, or when it
-    waited for no other job any more; infinity: it does."""
+    stopped waiting for other jobs; infinity: it still waits for a job."""
     return np.array([
         job.submit_time if job.unconditional and job.independent is None else _eligible(job) for job in jobs
     ])  # fmt: skip
@@ -46,8 +46,8 @@ def _eligible(job: Job) -> float:
 
 
 class Age:
-    """Time since a job could have started, over ``max_age`` seconds; at most 1. ``known``: when jobs waited
-    for no other one any more, as an earlier run saw it."""
+    """Time since a job could have started, over ``max_age`` seconds; at most 1. ``known``: when jobs stopped
+    waiting for other jobs, as an earlier run saw it."""
 
     def __init__(
         self, max_age: float, known: Mapping[str, float] | None = None, moment: Moment | None = None
@@ -72,9 +72,9 @@ class Size:
     """How large a job is.
 
     ``machine``: its processors as a share of the cluster's; where there are nodes, the mean of that and of
-    its share of these (one, if it does not say how many). ``time``: processors over minutes of its estimate,
-    as a share of the cluster's processors; where there are nodes at least those that as many nodes as it asks
-    for have on average. ``favour="small"``: 1 minus that.
+    its share of the nodes (of a single node, if it does not say how many). ``time``: processors over minutes
+    of its estimate, as a share of the cluster's processors; where there are nodes, at least the processors
+    that as many nodes as it asks for have on average. ``favour="small"``: 1 minus that.
     """
 
     def __init__(self, favour: Literal["large", "small"], by: Literal["machine", "time"]) -> None:
@@ -117,7 +117,7 @@ def _on(jobs: Sequence[Job]) -> Floats:
 
 
 def machine(state: State) -> tuple[int, int]:
-    """The cluster's processors and nodes, those that are down included."""
+    """The cluster's processors and nodes, nodes that are down included."""
     processors, nodes = 0, len(state.nodes)
     for pool in state.pools.values():
         processors += pool.description.processors
@@ -125,12 +125,12 @@ def machine(state: State) -> tuple[int, int]:
 
 
 def nothing(jobs: Sequence[Job], state: State) -> Floats:
-    """0 of each job: the site gave nobody anything."""
+    """0 for each job: the site has set no values."""
     return np.zeros(len(jobs))
 
 
 def listed(values: Mapping[str, float], of: Callable[[Job], str]) -> Factor:
-    """What the site gave a pool or a QOS, over the largest of these; 0 for who is not listed."""
+    """What the site gave a pool or a QOS, over the largest of these; 0 for a name that is not listed."""
     largest = max(values.values(), default=0.0)
     if largest <= 0:
         return nothing
@@ -153,7 +153,7 @@ def expansion(moment: Moment) -> Factor:
 
 def deadline(horizon: float, moment: Moment) -> Factor:
     """1 once a job must start to end by its attribute ``deadline`` (absolute seconds), less before that, and
-    0 ``horizon`` seconds before; 0 without one."""
+    0 ``horizon`` seconds before; 0 without a deadline."""
 
     def factor(jobs: Sequence[Job], state: State) -> Floats:
         due = np.array([float(job.attribute("deadline", np.inf) or np.inf) for job in jobs])
@@ -164,7 +164,7 @@ def deadline(horizon: float, moment: Moment) -> Factor:
 
 
 def resource(name: str) -> Factor:
-    """What a job asks of one resource (``processors``, ``memory``, a generic one), over what its pool has."""
+    """What a job asks of ``processors``, ``memory`` or a generic resource, over what its pool has."""
 
     def factor(jobs: Sequence[Job], state: State) -> Floats:
         there = {pool.name: pool_amount(state, pool, name) for pool in state.pools.values()}

@@ -1,4 +1,4 @@
-"""Fair share: what it takes to count who has used how much, and the factor that follows from it.
+"""Fair share: what it takes to count how much each user has used, and the factor that follows from it.
 
 The base of ``fair-tree``, ``classic`` and ``windows``, which differ in how they judge. What is counted:
 
@@ -10,18 +10,18 @@ The base of ``fair-tree``, ``classic`` and ``windows``, which differ in how they
 Over a restart: the sums are in the checkpoint, with the jobs that run and since when. A job of which nothing
 is told any more has run until the last moment that the checkpoint saw.
 
-With ``accounts: from-slurm`` the tree is that of the running Slurm, and follows it. At the first start
-everybody has used what Slurm says, less what the jobs that run then have used, since these are counted from
-their starts. QOS and the half-life are Slurm's as well, where no option names them. Who is no longer listed,
-and has used something or has jobs, is kept with ``unknown_shares``.
+With ``accounts: from-slurm`` the tree is that of the running Slurm, and follows it. At the first start each
+user has used what Slurm says, less what the jobs that run then have used, since these are counted from
+their starts. QOS and the half-life are Slurm's as well, where no option names them. A user that is no longer
+listed, and has used something or has jobs, is kept with ``unknown_shares``.
 
-With a ``history`` everybody has used at the first start what a batch system's accounting says, see
+With a ``history`` each user has used at the first start what a batch system's accounting says, see
 :mod:`.past`. A job of it that the cluster still tells of counts once.
 
-Everybody is judged anew in the first cycle after each ``period`` that asks, and when somebody unknown comes.
+All users are judged anew in the first cycle after each ``period`` that asks, and when an unknown user comes.
 
-Registers the factors ``fairshare`` and ``association``: the association's priority, or that of the next
-account above that has one, over the largest one.
+Registers the factors ``fairshare`` and ``association``. ``association`` is the association's priority, or the
+priority of the next account above that has a priority, over the largest priority.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class FairShare(UsageCount):
     def observe(self, event: Event, state: State) -> None:
         if self._past:
             self._count_past(state)
-        # The state has taken in all events of the step: who ended in it is not there any more.
+        # The state has taken in all events of the step: a job that ended in it is not there any more.
         if type(event) is JobSubmitted:
             self._jobs[event.job.id] = event.job
             return
@@ -140,7 +140,7 @@ class FairShare(UsageCount):
             if found is None and (kept[node] > 0 or node in mentioned):
                 found = tree.node(entry.account, "", entry.user)[0]
                 lost.append(f"{entry.user} in {entry.account}")
-            # What is nothing may be anybody's.
+            # A usage of 0 may be put at any node.
             number[node] = 0 if found is None else found
         ledger.load(used, number)
         ledger.running = {
@@ -181,7 +181,7 @@ class FairShare(UsageCount):
                     self.ledger.begin(job_id, whose, now_rate, max(now, since))
 
     def _seed(self, policy: SitePolicy, now: float, state: State) -> None:
-        """Everybody has used what the batch system says."""
+        """Each user has used what the batch system says."""
         self._seeds = False
         ledger, tree = self.ledger, self.tree
         ledger.clear()
@@ -198,7 +198,7 @@ class FairShare(UsageCount):
         )
 
     def standing(self, now: float) -> Standing:
-        """How everybody stands at ``now`` (absolute seconds)."""
+        """How all users and accounts stand at ``now`` (absolute seconds)."""
         known = self._judged
         if known is not None and known[0] == now and known[1] == self._version:
             return known[2]
@@ -218,7 +218,7 @@ class FairShare(UsageCount):
         return self._factor_now(state)[nodes]
 
     def share(self, job: Job, state: State) -> float:
-        """The same of one job."""
+        """The factor of a single job."""
         node = self.node_of(job.description)
         return float(self._factor_now(state)[node])
 
@@ -326,7 +326,7 @@ class FairShare(UsageCount):
 
 
 class _Shares:
-    """The factor ``fairshare``, of many jobs and of one."""
+    """The factor ``fairshare``, of many jobs and of a single job."""
 
     def __init__(self, plugin: FairShare) -> None:
         self.one = plugin.share

@@ -7,16 +7,15 @@ Algorithm" (slurm.schedmd.com/fair_tree.html). Each node of the tree of accounts
 
 and no usage is infinite. From the root down siblings are sorted by it, the largest first, and all users are
 ranked in that order. A user's factor is (rank from the end) / (number of associations): 1 for the first. So
-whoever is in an account with a larger level fair share than another account's is before all of that one's
-users.
+all users of an account are before all users of a sibling account with a smaller level fair share.
 
-Ties: equal users have the rank of the first of them, and the next one comes behind them all. The children
+Ties: equal users have the rank of the first of them, and the next user comes behind them all. The children
 of equal accounts are sorted as siblings of each other. Of a user and an account that are equal the user is
-first, and the first ones in the account have that user's rank.
+first, and the first users in the account have that user's rank.
 
 No shares, no claim: the level fair share is 0, whatever was used. A user without shares of their own
-(``parent``) comes first in the account, as all who have used nothing do; those in such an account are sorted
-among the siblings of that account.
+(``parent``) comes first in the account, as every user without usage does. The users in an account without
+shares of its own are sorted among the siblings of that account.
 
 That is the documentation. Slurm itself does not merge the children of equal accounts: ``ties: as-slurm`` is
 what it does, see :mod:`.fair_tree_as_slurm`.
@@ -59,9 +58,9 @@ def level_fair_share(shape: Shape, total: Floats) -> Floats:
 def ranked(shape: Shape, level_fs: Floats) -> Floats:
     """Each user's factor, 1 for the first and 1/n for the last; 0 for accounts.
 
-    Level by level, because who is before whom is decided at the level where they part. ``group``: accounts
-    that are equal all the way up are one; ``before``: how many users are before all users of the group;
-    ``shared``: the same for the first ones in it, where a user beside the group is as good (else -1).
+    Level by level, because the level at which two users part decides their order. ``group``: accounts that
+    are equal all the way up are one group; ``before``: how many users are before all users of the group;
+    ``shared``: the same for the first users in it, where a user beside the group is as good (else -1).
     """
     count = len(level_fs)
     if shape.paths is not None:
@@ -86,7 +85,7 @@ def ranked(shape: Shape, level_fs: Floats) -> Floats:
         first_of_equals = np.maximum.accumulate(np.where(other, np.arange(len(nodes)), 0))
         before[nodes] = before[shape.parent[nodes]] + earlier[first_of_equals] - earlier[first_of_family]
         group[nodes] = np.cumsum(other) - 1
-        # The first ones in an account that is equal to a user; such an account comes right behind the user.
+        # The first users in an account that is equal to a user; the account comes right behind that user.
         first = value == value[first_of_family]
         inherited = np.where(first, shared[shape.parent[nodes]], -1.0)
         before[nodes] = np.where((inherited >= 0) & ~account, inherited, before[nodes])

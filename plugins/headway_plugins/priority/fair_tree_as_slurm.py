@@ -13,10 +13,10 @@ tree from the root down, siblings by their level fair share, the largest first, 
 So of accounts that tie, the first user of the next account has the rank of the last user of the account
 before, whatever that user has used.
 
-Left open: from a start of slurmctld on, 22.05 orders accounts that tie as its database does; once somebody
-has changed shares, by name. 24.11 orders them by name always, and so does this. Names
-are compared as ``name/``, as 24.11 does (``a-b`` before ``a``; 22.05: after it). Where the accounts are those
-of the running Slurm, its own order counts.
+Left open: from a start of slurmctld on, 22.05 orders accounts that tie as its database does; after a change
+of shares, by name. 24.11 orders them by name always, and so does this plugin. Names are compared as
+``name/``, as 24.11 does (``a-b`` before ``a``; 22.05: after it). Where the running Slurm's accounts are used,
+its own order counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from headway_plugins.accounts.tree import Floats, Shape
 
 
 def ranked_as_slurm(shape: Shape, level_fs: Floats) -> Floats:
-    """Each user's factor, 1 for the first; 0 for accounts. Arrays of one value a node."""
+    """Each user's factor, 1 for the first; 0 for accounts. Arrays have a value a node."""
     before, tied = _in_turn(shape, level_fs)
     users = np.flatnonzero(shape.is_user)
     users = users[np.argsort(before[users])]

@@ -1,4 +1,4 @@
-"""The minutes of resources that everybody may use in all, and those that running jobs may still use.
+"""The minutes of resources that accounts and users may use in all, and that running jobs may still use.
 
 The columns ``GrpTRESMins`` and ``TRESRunMins`` of ``sshare -l`` (slurm.schedmd.com/sshare.html): for each
 node of the tree of accounts the limit as the batch system writes it, and the sum over the jobs that run there
@@ -20,7 +20,7 @@ from headway_plugins.accounts.amounts import amount
 from headway_plugins.priority.fair_share import FairShare
 
 MINUTES = ("GrpTRESMins", "TRESRunMins")
-#: What Slurm counts if nobody tells it otherwise.
+#: What Slurm counts by default.
 RESOURCES = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
 
 

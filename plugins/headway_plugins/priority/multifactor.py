@@ -9,23 +9,23 @@ Each factor is a function of jobs with values in 0..1 that some plugin registere
 and ``resource:NAME``; fair share comes from a plugin of its own (``fair-tree``, ``classic``, ``windows``),
 and a site may register more.
 
-The priorities of all that wait in queues are computed anew, at once, in the first cycle after each
-``period``, those of new and changed jobs in the cycle that sees them, and those of jobs that waited elsewhere
-meanwhile (behind a limit, for another job) when they come into their queues; so other cycles cost nothing.
-Age, expansion and deadline are then those of the time at which all were computed, so that the priorities in a
-queue compare: a job that is seen later would else be older than a job that came before it.
-Where a pool's queue has one job no order is needed, and none is computed. Between events nothing is
-computed: nothing can start then.
+The plugin computes the priorities of all jobs in queues anew, at once, in the first cycle after each
+``period``. It computes the priority of a new or changed job in the cycle that sees the job. A job may have
+waited elsewhere meanwhile (behind a limit, for another job): its priority is computed when it comes into its
+queue. So other cycles cost nothing. Age, expansion and deadline are then taken at the time at which all
+priorities were computed, so that the priorities in a queue compare: a job that is seen later would else be
+older than a job that came before it. Where a pool's queue has a single job no order is needed, and none is
+computed. Between events nothing is computed: nothing can start then.
 
 Decisions on what is left open:
 
-- Others find the sum among the factors, as ``priority``: of a job that runs, too, as if it still waited.
+- Other plugins find the sum among the factors, as ``priority``: of a running job, too, as if it still waited.
 - Jobs of equal priority are served by submission time, then by order of arrival.
 - ``nice`` is the job's attribute of that name, with weight 1, as in Slurm.
 - ``bypass`` (Maui): how many jobs behind it in its queue were started before it, over ``max_bypass``, at
   most 1.
-- ``sticky``: who has its pool's first booking keeps the first place as long as it would be one of the first
-  so many.
+- ``sticky``: the job with its pool's first booking keeps the first place as long as it would be among the
+  first so many.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ from headway_plugins.priority import factors
 
 _WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"
-#: Under this name others find the sum.
+#: Under this name other plugins find the sum.
 PRIORITY = "priority"
 _Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
 #: New jobs of queues that need no order, at which the list of them is looked through first.
 _MANY = 1000
-#: Jobs that are weighed one by one, which takes less than arrays do.
+#: So many jobs are weighed one at a time, which takes less than arrays do.
 _FEW = 4
 #: The key of a job of which nothing is computed yet.
 _BEHIND = (2, 0.0)
-#: A factor of one job.
+#: A factor of a single job.
 One = Callable[[Job, State], float]
 
 
@@ -116,18 +116,18 @@ class Multifactor:
         )
         said = {} if self._from_slurm else options.weights
         self._weights = {name: weight for name, weight in said.items() if weight}
-        #: Jobs that waited for others -> until when, as an earlier run saw it.
+        #: Jobs that waited for other jobs -> until when, as an earlier run saw it.
         self._independent: dict[str, float] = {}
-        #: Who waited for other jobs when the run before was saved, until it is known who still does.
+        #: Jobs that waited for other jobs when the run before was saved, until it is known which still do.
         self._awaited: set[str] = set()
         self._state: State | None = None
         #: The time at which the factors are told that change with it.
         self._moment = factors.Moment()
         #: The factors that are here, as the options or the batch system want them.
         self._own = self._made(options, said)
-        #: As others find them.
+        #: As other plugins find them.
         self._registered: dict[str, Factor] = {}
-        #: The weighted factors that can be other than 0, and of one job; None: to be looked up again.
+        #: The weighted factors that can be other than 0, and of a single job; None: to be looked up again.
         self._terms: list[tuple[float, Factor]] | None = None
         self._single: list[tuple[float, One]] | None = None
         #: While jobs get their places: their keys.
@@ -231,7 +231,7 @@ class Multifactor:
         if known is not None:
             return known
         if job.edition is None:
-            # It came, or changed: behind those that are known until it is computed.
+            # The job is new or has changed: it stays behind the known jobs until its priority is computed.
             self._new[job.id] = job
             return _BEHIND
         return (1, -float(self._as_the_others((job,), state)[0]))
@@ -239,7 +239,8 @@ class Multifactor:
     @hookimpl
     def react(self, state: State) -> None:
         if self._awaited:
-            # All jobs that there are were told. Whom nobody has to wait for any more does not since now.
+            # All jobs that there are were told. A job that waits for no other job any more is independent
+            # from now on.
             for name in self._awaited:
                 if (job := state.jobs.get(name)) is not None and job.independent is None:
                     self._independent[name] = state.now
@@ -310,7 +311,7 @@ class Multifactor:
             self._keys = {}
 
     def _as_the_others(self, jobs: Sequence[Job], state: State) -> Floats:
-        """Each job's priority at the time at which those in the queues were computed, so that it compares."""
+        """Each job's priority at the time of the priorities in the queues, so that they compare."""
         self._moment.at = self._weighed if state.now < self._due else None
         try:
             return self.priorities(jobs, state)
@@ -341,8 +342,8 @@ class Multifactor:
         return total
 
     def _weighted(self, state: State) -> list[tuple[float, Factor]]:
-        """Weights and factors, without those that are 0 for everybody; of those that are here without the
-        detour over what others find."""
+        """Weights and factors, without factors that are 0 for all jobs. This plugin's own factors are taken
+        without the detour over what other plugins find."""
         if self._terms is None:
             self._terms = []
             for name, weight in self._weights.items():
@@ -360,7 +361,7 @@ class Multifactor:
         return self._terms
 
     def _priority(self, job: Job, state: State) -> float | None:
-        """The same of one job, without arrays; None if a factor cannot tell it of one, or not as a number."""
+        """The priority of a single job, without arrays; None if a factor gives no number for a single job."""
         if self._terms is None:
             self._weighted(state)
         if self._single is None:
@@ -386,7 +387,7 @@ class Multifactor:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Factor -> weight, those that are not 0."""
+        """Factor -> weight, where the weight is not 0."""
         return self._weights
 
     # ------------------------------------------------------------------ overtaking
@@ -409,8 +410,8 @@ class Multifactor:
 
     @hookimpl
     def checkpoint(self) -> Mapping[str, Any] | None:
-        """Who was overtaken, and since when those wait for no other job any more who did: a batch system
-        forgets that."""
+        """The jobs that were overtaken, and when jobs stopped waiting for other jobs: a batch system forgets
+        that."""
         jobs = self._state.jobs if self._state is not None else {}
         independent: dict[str, float | None] = {
             name: since for name, since in self._independent.items() if name in jobs
@@ -434,7 +435,7 @@ class Multifactor:
 
 
 def nice(jobs: Sequence[Job]) -> Floats:
-    """What users take off their jobs' priorities: the attribute ``nice``; 0 without one."""
+    """What users take off their jobs' priorities: the attribute ``nice``; 0 without it."""
     found = np.zeros(len(jobs))
     for at, job in enumerate(jobs):
         if job.description.attributes is not None:

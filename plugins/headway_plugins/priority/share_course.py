@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from headway_plugins.priority.fair_share import FairShare
 
-#: As many moments at most are kept; of more, every other one.
+#: As many moments at most are kept; of more, every second moment.
 MOMENTS = 400
 
 
 @dataclass(frozen=True)
 class Line:
-    """One account's course, or one user's in it; lists with a value a moment, NaN before it was known."""
+    """The course of an account or of a user in it; lists with a value a moment, NaN before it was known."""
 
     name: str
     is_user: bool
@@ -36,7 +36,7 @@ class Course:
     _apart: float = 1.0
 
     def look(self, plugin: FairShare, now: float) -> None:
-        """Time has come to ``now``: keep this moment, unless the last one is too near."""
+        """Time has come to ``now``: keep this moment, unless the last moment is too near."""
         if self.times and now < self.times[-1] + self._apart:
             return
         if len(self.times) >= MOMENTS:
@@ -70,8 +70,8 @@ class Course:
         self._apart = max(2 * self._apart, 2 * span / MOMENTS)
 
     def families(self, plugin: FairShare, most: int) -> list[tuple[str, list[Line]]]:
-        """An account -> those right below it with something to show, the ``most`` that used most at the end;
-        from the root down. Without those who are alone, and accounts in which nobody has used anything."""
+        """An account -> the nodes right below it with something to show, the ``most`` that used most at the
+        end; from the root down. Left out are a node without siblings and an account without usage."""
         tree, shape, moments = plugin.tree, plugin.tree.shape(), range(len(self.times))
         below: dict[str, list[Line]] = {}
         for node, _ in tree.walk():
@@ -81,7 +81,7 @@ class Course:
                 continue
             both = [values.get(at, (math.nan, math.nan)) for at in moments]
             target, used = ([one[which] for one in both] for which in (0, 1))
-            # Who is in an account without shares of its own is a sibling of that account's siblings.
+            # A node in an account without shares of its own is a sibling of that account's siblings.
             account = tree.entries[shape.parent[node]].account
             line = Line(entry.user or entry.account, bool(entry.user), target, used)
             below.setdefault(account, []).append(line)

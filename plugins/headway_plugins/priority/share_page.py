@@ -15,7 +15,7 @@ from headway.report.html import page_environment, stylesheet
 from headway.report.plots import COLOURS, SERIES, svg, time_unit
 from headway_plugins.priority.share_course import Course, Line
 
-#: Accounts that get a plot; of more, the first ones do, and the page says so.
+#: Accounts that get a plot; of more, the first accounts do, and the page says so.
 PLOTS = 24
 
 _PAGE = """{% extends "page.html" %}

@@ -1,18 +1,19 @@
 """Fair share in windows, with targets, ceilings and floors, as in Maui.
 
 After the Maui administrator's guide, chapter "Fairshare" (FSINTERVAL, FSDEPTH, FSDECAY, FSTARGET). What was
-used is summed in windows of a fixed length; the present one counts in full, the one before ``decay`` times,
-the one before that
-``decay ** 2`` times, and so on, ``depth`` windows in all. A node's use is its percentage of what the account
-above has used in that sum, and it is held against its target, a percentage as well:
+used is summed in windows of a fixed length. The present window counts in full, the window before ``decay``
+times, the window before that ``decay ** 2`` times, and so on, ``depth`` windows in all. A node's use is its
+percentage of what the account above has used in that sum. The use is held against the node's target, a
+percentage as well:
 
 - ``target``: above it the factor falls, below it rises; ``ceiling``: it only falls, above; ``floor``: it
   only rises, below; ``cap``: as ``ceiling``, and 0 for all below a node that is above it.
 
 Decisions on what is left open: the differences of a user and of the accounts above add up, as Maui adds the
 components of its credentials; the factor is ``1/2 + sum / 200``, held to 0..1, so 1/2 is "as it should be".
-A node without a target has its part of its siblings' shares as one. Who has used nothing has 0 %; while
-nobody has used anything, everybody has 1/2. Windows begin at multiples of their length, from the epoch on.
+A node without a target has its part of its siblings' shares as its target. A node without usage has 0 %;
+while there is no usage at all, every node has 1/2. Windows begin at multiples of their length, from the epoch
+on.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Each trace is replayed under EASY and under EASY with bundling of all jobs of 8 
 :mod:`.ejb_measures`. Figure 12, the load, is measured on KTH.
 
 Decisions on what the paper leaves open: the first 1 % of jobs by submission and those that end after the last
-arrival in either run do not count; jobs of unknown runtime or of 0 s run 1 s; "elastic" is who was elastic
-in the run with bundling. "Unchanged" in the claims on single jobs is within a second. The load is varied by
+arrival in either run do not count; jobs of unknown runtime or of 0 s run 1 s; "elastic" jobs were elastic in
+the run with bundling. "Unchanged" in the claims on single jobs is within a second. The load is varied by
 the times between arrivals.
 """
 
@@ -390,7 +390,7 @@ def _tell(
     settings: Mapping[str, Mapping[str, Any]],
     workers: int,
 ) -> None:
-    # Who is interrupted ends this.
+    # The parent ends this process when the parent is interrupted.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     run_singles(size, jobs, targets, settings, workers, sending.send)
     sending.send(None)

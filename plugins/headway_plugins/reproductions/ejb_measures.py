@@ -4,8 +4,8 @@ F. Liu, J. B. Weissman: Elastic Job Bundling: An Adaptive Resource Request Strat
 Applications. SC 2015, section 6.
 
 Two intervals stand beside a change. The paper's takes the differences of single jobs for independent (1.96
-standard errors of their mean). They are not: who is submitted into the same full week waits with everybody
-else. So there is one over weeks too, and what holds is told by that one.
+standard errors of their mean). They are not: jobs that are submitted into the same full week wait together.
+So there is an interval over weeks too, and that interval tells what holds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Course:
     end: Floats
     processors: Floats
     elastic: NDArray[np.bool_]
-    #: Processors that were idle while somebody waited, mean.
+    #: Processors that were idle while a job waited, mean.
     fragmentation: float
 
     @property

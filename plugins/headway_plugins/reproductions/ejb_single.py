@@ -1,4 +1,4 @@
-"""One elastic job at a time: each run is forked from the one run of everybody else.
+"""One elastic job at a time: each run is forked from the single run of all other jobs.
 
 The policy alone replays the trace once. When a target has arrived and does not start, the process is forked:
 the child goes on with this one job elastic, to its completion, and tells what became of it; the parent goes

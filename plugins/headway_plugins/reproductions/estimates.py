@@ -46,7 +46,7 @@ class Log:
     maximum: int
     vanilla: tuple[tuple[int, float], ...]
     improved: tuple[tuple[int, float], ...]
-    #: Without the jobs with estimates that nobody but the user with the most such estimates ever gave.
+    #: Without the jobs with estimates that no user but the user with the most such estimates ever gave.
     without_owner: bool = False
 
 
@@ -166,7 +166,7 @@ def prepared(trace: Trace, log: Log) -> Trace:
 
 
 def owned(records: Any) -> Any:
-    """Whether a job has one of the estimates of the user who has the most that nobody else ever gave."""
+    """Whether a job has an estimate that only one user ever gave, of the user with the most of these."""
     _, which = np.unique(records[:, Column.ESTIMATE], return_inverse=True)
     user = records[:, Column.USER]
     least = np.full(which.max() + 1, np.inf)

@@ -225,7 +225,7 @@ class OpenJobManagementReproduction:
         )  # fmt: skip
         return claims
 
-    # ------------------------------------------------------------------ who does what
+    # ------------------------------------------------------------------ what each manager does
 
     def _managers(self, rows: Sequence[Row]) -> list[Claim]:
         free, first = (

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Figures(msgspec.Struct):
-    """What became of one account's jobs."""
+    """What became of an account's jobs."""
 
     submitted: int = 0
     met: int = 0

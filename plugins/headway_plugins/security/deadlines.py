@@ -1,8 +1,8 @@
 """The workload model "deadlines": jobs with deadlines and data to protect.
 
-Arrivals, run times and processors are those of a trace, or of the generated month; deadlines, amounts of
+Arrivals, run times and processors come from a trace, or from the generated month; deadlines, amounts of
 data and ranges of security levels are drawn as in the experiments on SAREG (``workload.py``), for one site.
-As there, users know how long their jobs run: a job's limit is its run time. Levels are those of the tables
+As there, users know how long their jobs run: a job's limit is its run time. The levels come from the tables
 of 2005.
 """
 

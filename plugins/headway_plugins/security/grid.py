@@ -13,16 +13,15 @@ its run there. Decisions on what the papers leave open:
 - All processes of a job start together on one site, with the same levels, and protect their data in
   parallel, so the overhead is added once.
 - ``site_choice: home_first`` (step 17) tries other sites only where home cannot; ``best`` takes the site
-  with the best levels (step 21). Of equal ones the earlier end counts, then home, then the lower number.
+  with the best levels (step 21). Of equal sites the earlier end counts, then home, then the lower number.
 - No step of Figure 3 keeps a raise from making an accepted job late. ``plan: fixed``: an accepted job owns
   its time, and a raise must fit before the next owner. ``plan: edf``: what has not begun is placed again by
   deadline at each arrival, and the newcomer is refused if any would be late.
 - NS-EDF is SAREG with levels that are drawn and never raised; it refuses too, since its published share of
   accepted jobs is that of SAREG.
-- Min-Min and Sufferage know no deadlines. At a mapping event all waiting jobs are assigned; those whose
-  start is now begin, the others wait for the next one. Holes are not filled. Mapping events are at multiples
-  of an interval, 0: at each arrival and completion. A job that fits on one site alone has an infinite
-  sufferage.
+- Min-Min and Sufferage know no deadlines. At a mapping event all waiting jobs are assigned. A job whose start
+  is now begins; other jobs wait for the next event. Holes are not filled. Mapping events are at multiples of
+  an interval, 0: at each arrival and completion. A job that fits on one site alone has an infinite sufferage.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Shortfall:
 
 @dataclass
 class Course:
-    """What became of the jobs, in their order: where each ran, or why nobody took it."""
+    """What became of the jobs, in their order: where each ran, or why no site took it."""
 
     jobs: Sequence[GridJob]
     placed: list[Placed | Shortfall | None] = field(default_factory=list)
@@ -144,7 +143,7 @@ class _Booked:
 
 
 class Site:
-    """What is booked on one site."""
+    """What is booked on a site."""
 
     def __init__(self, processors: int, now: float = 0.0) -> None:
         self.processors = processors
@@ -239,7 +238,7 @@ def sareg(
 
 
 def _begun(site: Site, booked: Sequence[_Booked], now: float) -> tuple[Profile, list[_Booked]]:
-    """What the jobs that run at ``now`` leave, and those that wait, by deadline."""
+    """What the jobs that run at ``now`` leave, and the waiting jobs, by deadline."""
     profile = Profile(now, site.processors)
     waiting = []
     for entry in booked:
@@ -253,8 +252,8 @@ def _begun(site: Site, booked: Sequence[_Booked], now: float) -> tuple[Profile, 
 def _among(
     site: Site, booked: list[_Booked], job: GridJob, number: int, transfer: float, need: Need, raising: Raise
 ) -> Placed | Shortfall:
-    """Where the newcomer comes among those that have not begun, all by deadline; refused if any would be
-    late.
+    """Where the newcomer comes among the jobs that have not begun, all by deadline; refused if any job would
+    be late.
     """
     if job.processors > site.processors:
         return Shortfall(number, _INF)
@@ -282,10 +281,10 @@ def _among(
 
 
 def _place_again(site: Site, booked: Sequence[_Booked], now: float) -> None:
-    """The newcomer, the last of them, is where it was found, and around it all that has not begun, by
+    """The newcomer, the last of ``booked``, is where it was found, and around it all that has not begun, by
     deadline.
 
-    Its levels were raised in the gap that the others leave, so each of them comes to where it was then.
+    Its levels were raised in the gap that the other jobs leave, so each job comes to where it was then.
     """
     newcomer = booked[-1]
     profile, waiting = _begun(site, booked[:-1], now)
@@ -312,7 +311,7 @@ def mapping(
     all_of_it: bool = False,
     common: NDArray[np.int64] | None = None,
 ) -> list[tuple[int, int, float]]:
-    """One mapping event: ``(job, site, start)`` in the order of the choices.
+    """A mapping event: ``(job, site, start)`` in the order of the choices.
 
     ``free``: of each site when each of its processors is free, rising; ``processors``, ``durations``: of the
     jobs, in order of arrival, the second by site, infinite where a job cannot run. Ends when no processor is
@@ -360,7 +359,7 @@ def mapping(
 
 
 def _next(rule: Rule, ends: Floats, open_jobs: NDArray[np.bool_]) -> int:
-    """The job that is assigned next; ``ends``: of each job by site, ``open_jobs``: those that are not yet."""
+    """The job that is assigned next; ``ends``: of each job by site, ``open_jobs``: jobs that are not yet."""
     if rule == "minmin":
         return int(np.argmin(np.where(open_jobs, ends.min(axis=1), _INF)))
     two = np.partition(ends, 1, axis=1)[:, :2] if ends.shape[1] > 1 else np.repeat(ends, 2, axis=1)

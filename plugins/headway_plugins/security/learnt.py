@@ -2,8 +2,8 @@
 
 Of each option the median, over the last runs that told something, of the seconds for each byte: so a few jobs
 that tell nonsense change little, and what is learnt stays within a factor of :data:`FURTHEST` of the profile.
-Options that nobody has tried are scaled as the others of their service. Runs on little data say more about
-opening files than about speed and count for nothing.
+Options that no job has tried are scaled as the other options of their service. Runs on little data say more
+about opening files than about speed and count for nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Speeds:
         factors = [factor for factor in known.values() if factor is not None]
         if not factors:
             return ladder
-        # Nobody has tried the others: they have the same files to read and write.
+        # No job has tried the other options: they have the same files to read and write.
         others = statistics.median(factors)
         return undominated(
             option
@@ -70,7 +70,7 @@ class Speeds:
         )
 
     def _factor(self, option: Option) -> float | None:
-        """How many times as fast as the profile says; None: nobody knows."""
+        """How many times as fast as the profile says; None: not known."""
         runs = self.runs.get(option.name, [])
         if option.speed is None or len(runs) < FEWEST:
             return None

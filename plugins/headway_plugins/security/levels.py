@@ -42,7 +42,7 @@ Level = Annotated[float, pydantic.Field(gt=0, le=1)]
 
 @dataclass(frozen=True)
 class Option:
-    """One algorithm of a service."""
+    """An algorithm of a service."""
 
     level: float
     name: str
@@ -58,7 +58,7 @@ class Option:
 
 #: The options of a service, levels rising.
 Ladder = tuple[Option, ...]
-#: One number a service, in the order of :data:`SERVICES`: a step of each ladder.
+#: A number a service, in the order of :data:`SERVICES`: a step of each ladder.
 Steps = tuple[int, int, int]
 
 
@@ -75,7 +75,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Need:
-    """What one job may be given: of each service the part of its ladder that is acceptable, never empty."""
+    """What a job may be given: of each service the part of its ladder that is acceptable, never empty."""
 
     #: Bytes to protect.
     volume: float
@@ -171,7 +171,7 @@ def _by_level(
 
 
 def undominated(options: Iterable[Option], volume: float = 1e9) -> Ladder:
-    """The options worth having, levels rising: those beside which no other has as high a level for as little.
+    """The options worth having, levels rising: no other option has as high a level for as little.
 
     On what is left the cost of ``volume`` bytes rises with the level, which raising needs.
     """
@@ -183,7 +183,7 @@ def undominated(options: Iterable[Option], volume: float = 1e9) -> Ladder:
 
 
 def part_of(ladder: Ladder, lowest: float, highest: float) -> Ladder:
-    """The options of a range of levels. Where it holds none, the next one above it, or the ladder's top."""
+    """The options of a range of levels. If it holds none: the next option above it, or the ladder's top."""
     inside = tuple(o for o in ladder if lowest - _EPSILON <= o.level <= highest + _EPSILON)
     above = tuple(o for o in ladder if o.level > highest)[:1]
     return inside or above or ladder[-1:]

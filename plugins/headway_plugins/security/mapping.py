@@ -4,15 +4,15 @@ M. Maheswaran and others: Dynamic Matching and Scheduling of a Class of Independ
 Computing Systems. HCW 1999; as compared with SAREG by T. Xie, X. Qin and A. Sung, JSSPP 2005.
 
 At a mapping event each waiting job's completion time is computed on each kind of nodes. Min-Min assigns the
-job that ends first, Sufferage the one that would lose most if it had to take its second choice; then the
+job that ends first, Sufferage the job that would lose most if it had to take its second choice. Then the
 times of that kind are computed again, until no processor is free (``mapping`` of ``grid.py``). Jobs whose
-start is now begin, the others wait for the next event. Decisions:
+start is now begin, other jobs wait for the next event. Decisions:
 
-- What the paper calls a site is a kind of nodes of one pool: those that one entry of ``speeds`` names, by
-  their class or by a pattern of their names; the others are of speed 1. A job runs on one kind.
-- Where pools share nodes, the nodes of a kind of each pool are a site, those of pools that have the same
-  nodes of it are one. What two sites have in common is taken
-  to go first when jobs are mapped; after those that could start have, the others are mapped anew.
+- What the paper calls a site is a kind of nodes of a pool: the nodes that an entry of ``speeds`` names, by
+  their class or by a pattern of their names; all other nodes are of speed 1. A job runs on a single kind.
+- Where pools share nodes, the nodes of a kind of each pool are a site. Pools that have the same nodes of the
+  kind share a site. What two sites have in common is taken to go first when jobs are mapped; after the jobs
+  that could start have started, the other jobs are mapped anew.
 - A job takes its estimate divided by the speed of its nodes, or what its attribute ``seconds_on`` (kind ->
   seconds) says. Limits stay, so no speed is below 1. In emulation jobs run that much faster.
 - Completion times count processors, and holes are not filled. A job that finds no place by its shape (nodes,
@@ -146,7 +146,7 @@ class MinMin(Plugin):
 
     @hookimpl
     def control(self, state: State) -> None:
-        # No policy is asked where nobody waits: who comes next waits for a mapping event of its own.
+        # No policy is asked where no job waits: the job that comes next waits for a mapping event of its own.
         queued = {name for name, domain in state.domains.items() if domain.queue}
         self._next = {name: due for name, due in self._next.items() if name in queued}
 
@@ -228,7 +228,7 @@ class MinMin(Plugin):
         due = self._next.get(domain, math.ceil(view.now / interval - 1e-9) * interval)
         now = due <= view.now
         if now:
-            # Whoever waits longer than this event is woken for the next; nobody knows beforehand.
+            # A job that waits longer than this event is woken for the next; it is not known beforehand.
             due = (math.floor(view.now / interval + 1e-9) + 1) * interval
         self._next[domain] = due
         self._state.wake_at(due, view.domain)

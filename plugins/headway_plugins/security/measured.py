@@ -1,7 +1,7 @@
 """How fast this machine encrypts, hashes and signs, as a profile of security levels.
 
 One thread, buffers of 1 MiB, the median of five measurements. The levels are a site's policy and not a
-matter of speed: today the stronger option is often the faster one. So the numbers here are suggestions, and
+matter of speed: today the stronger option is often faster. So the numbers here are suggestions, and
 weak algorithms are not offered. Needs the package ``cryptography`` (extra ``security``).
 """
 
@@ -36,7 +36,7 @@ LEVELS: dict[str, dict[str, float]] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One algorithm's speed in MB/s (10^6 bytes), or its seconds where that does not grow with the data."""
+    """An algorithm's speed in MB/s (10^6 bytes), or its seconds where that does not grow with the data."""
 
     service: str
     option: str
@@ -53,7 +53,7 @@ class Figures:
     about: dict[str, str]
 
     def of(self, service: str) -> list[Figure]:
-        """Those of a service, levels rising."""
+        """The figures of a service, levels rising."""
         return sorted((f for f in self.figures if f.service == service), key=lambda f: f.level)
 
 
@@ -124,7 +124,7 @@ def _encryption() -> dict[str, Callable[[], object]]:
         "ChaCha20-Poly1305": ChaCha20Poly1305(ChaCha20Poly1305.generate_key()),
         "AES-256-GCM": AESGCM(AESGCM.generate_key(256)),
     }
-    # One nonce again and again: nothing that is encrypted here is ever kept.
+    # The same nonce again and again: nothing that is encrypted here is ever kept.
     return {name: partial(cipher.encrypt, nonce, data, None) for name, cipher in ciphers.items()}
 
 

@@ -1,9 +1,9 @@
 """What was promised on each pool, where pools may share nodes.
 
-A job that is promised processors of one pool may come to have those that it shares with another. So a promise
-counts in each pool of its domain: with what the job has there once it runs, and until then with as many
-processors as it can have there at most. Where jobs wait for what they were promised in a pool, others are
-promised nothing that could take it from them, wherever each finds its nodes.
+A job that is promised processors of a pool may come to have processors that the pool shares with another
+pool. So a promise counts in each pool of its domain: with what the job has there once it runs, and until then
+with as many processors as it can have there at most. Where jobs wait for what they were promised in a pool,
+other jobs are promised nothing that could take it from them, wherever each finds its nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Promised(Protocol):
     start: float
     end: float
     running: bool
-    #: What the job has of each pool; empty: that is not known, or there is one pool.
+    #: What the job has of each pool; empty: that is not known, or there is a single pool.
     held: dict[str, int]
 
 
@@ -44,7 +44,7 @@ class PoolSites:
 
     def find(self, pool: PoolState, processors: int, without: Promised | None = None) -> Site:
         """The pool as a site for a job of so many processors: when it might take what jobs of other pools
-        wait for (not the one of the promise ``without``, its own) nothing is free. Not to be changed."""
+        wait for (but not the job of the promise ``without``, its own) nothing is free. Not to be changed."""
         own = self._site(pool)
         if len(pool.domain.pools) == 1:
             return own
@@ -97,7 +97,7 @@ class PoolSites:
         ]
 
     def _share_of(self, promise: Promised, pool: PoolState, other: PoolState) -> int:
-        """How many of the other's processors a promise of the pool counts for."""
+        """How many processors of the pool ``other`` a promise of the pool counts for."""
         if promise.held:
             return promise.held.get(other.name, 0)
         return self._state.most_of(other, pool, promise.processors)

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 #: Attributes of a job: absolute seconds; what :func:`need_of` reads.
 DEADLINE = "deadline"
 SECURITY = "security"
-#: Of a job that asks for none: one option a service that does nothing.
+#: Of a job that asks for none: a single option a service that does nothing.
 _NONE = (Option(0.0, "none"),)
 NOTHING = Need(0.0, (_NONE, _NONE, _NONE), (0.0, 0.0, 0.0))
 
@@ -95,8 +95,8 @@ class Promising(Plugin):
         self._by_account: dict[str, Figures] = {}
         self._accounts: dict[str, str] = {}
         self._refused: dict[str, str] = {}
-        #: Of those that are still there: why, and what they had asked for; and those of the run before, until
-        #: they are told again.
+        #: Of refused jobs that are still there: why, and what they had asked for; and the refused jobs of the
+        #: run before, until they are told again.
         self._away: dict[str, list[Any]] = {}
         self._were_away: dict[str, list[Any]] = {}
         #: Processors of the largest node, the two largest, and so on, by pool.
@@ -157,7 +157,7 @@ class Promising(Plugin):
             return job.processors
         pool = job.pool.name
         if pool not in self._largest:
-            # Those that are down, too: they come back.
+            # Nodes that are down, too: they come back.
             sizes = (n.processors for n in state.nodes.descriptions.values() if pool in n.pools)
             self._largest[pool] = list(accumulate(sorted(sizes, reverse=True))) or [1]
         together = self._largest[pool]
@@ -165,7 +165,7 @@ class Promising(Plugin):
         # As many as it can take at most, where nodes differ.
         width, total = max(job.processors, together[min(max(nodes, 1), len(together)) - 1]), job.pool.total
         if width > total >= job.processors:
-            # A large node is down. Where enough others are up it takes no more than all of these.
+            # A large node is down. Where enough other nodes are up it takes no more than all of these.
             up = int((state.nodes.pool_mask(pool) & state.nodes.available).sum())
             return total if nodes <= up else width
         return width
@@ -176,7 +176,7 @@ class Promising(Plugin):
         return self._width(job) > job.pool.total
 
     def _kept(self, job: Job, promise: Promise) -> Need | None:
-        """What a job was promised before a restart: those options and no others."""
+        """What a job was promised before a restart: these options and no other options."""
         need = self._need_of(job)
         found = []
         for service, ladder in zip(SERVICES, self._profile.ladders, strict=True):
@@ -188,7 +188,7 @@ class Promising(Plugin):
         return Need(need.volume, (one, two, three), need.weights, need.speed)
 
     def _occupied(self, job: Job, now: float) -> None:
-        """Somebody else started it, or it ran before."""
+        """The job started without headway, or it ran before."""
         self._promised += 1
         end = max(now, (job.start_time if job.start_time is not None else now) + job.estimate)
         self._needs[job.id] = NOTHING
@@ -297,9 +297,7 @@ class Promising(Plugin):
             self._sites.reserve(promise)
 
     def _again(self, job: Job, now: float) -> None:
-        """What was due could not start: somebody ran longer than was promised, or the pool has less than it
-        had.
-        """
+        """What was due could not start: a job ran longer than promised, or the pool has less than it had."""
         promise = self._promises[job.id]
         length = promise.end - promise.start
         self._sites.find(job.pool, promise.processors)

@@ -8,25 +8,24 @@ A job says what it needs in its attributes ``deadline`` (absolute seconds) and `
 (:func:`headway_plugins.security.levels.need_of`). When it arrives it is promised a time [start, end) and
 levels, or refused with what is missing; the promise is kept whatever comes later. Decisions:
 
-- Execution is the user's estimate: a job that may run so long must not make the next one late. What ends
+- Execution is the user's estimate: a job that may run so long must not make the next job late. What ends
   early gives the rest of its time back, and promised jobs move to earlier times, in order of their starts,
-  never to later ones; their levels stay.
+  never to later times; their levels stay.
 - A job without a deadline is promised the first time at which it fits, at the levels that fit before the
-  next promise; one without ``security`` is not protected and costs nothing.
+  next promise. A job without ``security`` is not protected and costs nothing.
 - A pool is a site. A job stays in its own: nothing moves waiting jobs between sites. Where pools share nodes
-  no job is promised what may be taken from a job of another pool that waits for it (``pool_sites.py``). One
+  no job is promised what may be taken from a job of another pool that waits for it (``pool_sites.py``). A job
   of several pools is promised a time in the first of them that can keep its deadline.
 - When a job starts, its limit is lengthened by what its protection takes, where limits can be changed;
   elsewhere (volclava, OpenLava) the user's own has to hold both. In emulation the run takes that much longer.
-- On nodes a promise is one of processors, and a job that says how it lies on nodes (their number, processors,
-memory or anything else
-  on each) is promised whole nodes, as many as it may need: then jobs of these kinds never wait for each
-  other's corners. Jobs that were there before, or that somebody else starts, count until their limits.
+- On nodes a promise is a number of processors. A job that says how it lies on nodes (their number,
+  processors, memory or anything else on each) is promised whole nodes, as many as it may need: then jobs of
+  these kinds never wait for each other's corners. Jobs that were there before, or that start without
+  headway, count until their limits.
 - Where jobs can be told (:class:`Annotate`), each is told its levels before it starts
-(``protection/label.py``), and how fast
-  the options are is learnt from what jobs tell (:class:`Speeds`). The tables of 2005 protect nothing there,
-  so a measured profile is needed.
-- Nothing starts without a promise, whoever asks for it.
+  (``protection/label.py``), and how fast the options are is learnt from what jobs tell (:class:`Speeds`). The
+  tables of 2005 protect nothing there, so a measured profile is needed.
+- No job starts without a promise, whatever plugin asks for it.
 - Protection makes a limit longer than its user may ask for, so it adds at most ``longest`` seconds, and never
   more than the pool's limit leaves.
 - What breaks promises (a pool that shrinks) is said in the log, and the job starts as soon as it fits.
@@ -137,7 +136,7 @@ class Sareg(Promising):
             self._largest.clear()
             grouped = tuple(state.domains)
             if grouped != self._grouped or any(len(domain.pools) > 1 for domain in state.domains.values()):
-                # Other pools share nodes, or others than before.
+                # The pools that share nodes have changed.
                 self._grouped = grouped
                 self._sites.clear()
         elif isinstance(event, PoolChanged):
@@ -218,8 +217,8 @@ class Sareg(Promising):
         if self._is_short(job):
             return self._answered(job, deadline, None)
         if job.held or job.description.dependencies or job.description.reservation:
-            # Nobody knows when, or whether, it can start: it is promised a time once it can. What is too late
-            # already is never in time.
+            # It is not known when, or whether, it can start: it is promised a time once it can. What is too
+            # late already is never in time.
             end = now + job.estimate + need.cost(need.lowest)
             late = too_late(end - deadline, now, deadline)
         else:

@@ -8,8 +8,8 @@ drawn. Decisions on what the paper leaves open:
   to protect, of input and of code; each size is uniform in 0.5 to 1.5 times its mean.
 - Input data of "1 TB" of long jobs reads like 1 GB beside 100 MB and 500 MB: at 10.2 MB/s a terabyte takes
   27 hours, so no long job could ever be moved. ``long_input`` says which.
-- Bandwidth of each ordered pair of sites uniform in 1.5 to 10.2 MB/s (the text), or one for all (Table 4 has
-  5).
+- Bandwidth of each ordered pair of sites uniform in 1.5 to 10.2 MB/s (the text), or a single bandwidth for
+  all (Table 4 has 5).
 - Levels "randomly from 0.1 to 1.0": of each service two entries of its table, drawn independently, are the
   range.
 - A processor that is so many times as fast divides run time and overhead, also in the deadline (11): arrival
@@ -34,7 +34,7 @@ Ranges = Literal["pair", "full", "top", "bottom"]
 
 #: Seconds: the longest short and the longest medium job.
 CLASSES = (600.0, 21600.0)
-#: Bytes, short, medium and long: to protect; input data (of long ones an option); code.
+#: Bytes, short, medium and long: to protect; input data (of long jobs an option); code.
 PROTECTED = (50e3, 500e3, 1e6)
 INPUT = (100e6, 500e6)
 CODE = (500e3, 5e6, 50e6)

@@ -31,7 +31,7 @@ class _Night:
     chosen: set[Key]
     choice: Choice
     stale: bool = False
-    #: The whole window, with nothing else in the pool, was of no use to anybody.
+    #: The whole window, with nothing else in the pool, was of no use to any group.
     vain: bool = False
 
 
@@ -70,7 +70,7 @@ class Choosing(Plugin):
         self._of_pool: dict[str, int] = {}
         self._next: dict[str, Window] = {}
         self._woken: dict[str, set[float]] = {}
-        #: Pools in which no window is of use to anybody until something changes.
+        #: Pools in which no window is of use to any group until something changes.
         self._vain: set[str] = set()
         #: The domains as they were last.
         self._grouped: tuple[str, ...] = ()
@@ -109,14 +109,14 @@ class Choosing(Plugin):
         group.wrong = wrong
         self._tasks[job.id] = group, stage
         if known is None and job.id not in self._before:
-            # A task in the place of one that failed.
+            # A task in the place of a failed task.
             for other in [one for one in group.failed if group.failed[one].startswith(f"stage {stage}:")][:1]:
                 del group.failed[other]
         self._moved[key] = None
         self._make_stale(group)
 
     def _forget(self, job_id: str) -> Group:
-        """A task is no longer one of its group's."""
+        """A task leaves its group."""
         group, stage = self._tasks.pop(job_id)
         tasks = group.left[stage]
         del tasks[job_id]
@@ -244,8 +244,8 @@ class Choosing(Plugin):
         now: float,
         time: float,
     ) -> tuple[list[int], Choice, dict[Key, str]]:
-        """As :meth:`choice`, among those of these groups that find room in their own pools: which of the
-        groups are in the set, that choice, and why others find no room."""
+        """As :meth:`choice`, among the groups that find room in their own pools: which of the groups are in
+        the set, that choice, and why other groups find no room."""
         held, out = self._held_by_pools(state, domain, groups, jobs, now, time)
         able, theirs = [groups[at] for at in held], [jobs[at] for at in held]
         choice = self.choice(domain.total, domain.running, able, theirs, now, time)
@@ -260,8 +260,8 @@ class Choosing(Plugin):
         now: float,
         time: float,
     ) -> tuple[list[int], dict[Key, str]]:
-        """Where pools share nodes: which of these groups find room in their own pools, if there are no
-        others, and why the rest does not."""
+        """Where pools share nodes: which of these groups find room in their own pools, if there are no other
+        groups, and why the rest does not."""
         if len(domain.pools) == 1:
             return list(range(len(groups))), {}
         held: list[int] = []
@@ -287,11 +287,11 @@ class Choosing(Plugin):
         now: float,
         time: float,
     ) -> Choice:
-        """Whom to take on of these groups, which can end in time, for ``time`` seconds from ``now`` on, on so
+        """The groups to take on, of groups that can end in time, for ``time`` seconds from ``now`` on, on so
         many processors, of which jobs have some.
 
-        What others have of the window, jobs that are given up among them, is theirs until it is expected to
-        end; what has begun goes on first. ``jobs``: what is left of each group.
+        What other jobs have of the window is theirs until their expected ends, also where a job is given up.
+        A group that has begun goes on first. ``jobs``: what is left of each group.
         """
         own, goes_on = self.options, {group.key for group in groups}
         others = math.fsum(size * min(left, time) for left, size in self._others(running, goes_on, now))
@@ -312,7 +312,7 @@ class Choosing(Plugin):
                 yield max(end - begin, 0.0), size
 
     def tonight(self, state: State, domain: Domain) -> Tonight:
-        """The pool's window that is open, else the next one: who is in the set, and how it will go.
+        """The pool's window that is open, else the next: which groups are in the set, and how it will go.
 
         An open window's set is what was chosen last; before it opens, what would be chosen if nothing
         changed until then. For a person; changes nothing.

@@ -24,7 +24,7 @@ def time_of_day(text: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Window:
-    """One window, absolute seconds."""
+    """A window, absolute seconds."""
 
     opens: float
     closes: float
@@ -35,7 +35,7 @@ class Window:
 
 
 class Windows:
-    """Windows one after the other."""
+    """Windows in turn."""
 
     def __init__(self, opens: str, length: float, days: Sequence[str], timezone: str) -> None:
         """``opens``: "HH:MM" in the time zone, on these days; ``length``: seconds, at most a day."""
@@ -45,14 +45,14 @@ class Windows:
         self._zone = zoneinfo.ZoneInfo(timezone)
 
     def at(self, now: float) -> Window:
-        """The window that is open at ``now`` (absolute seconds), else the next one."""
+        """The window that is open at ``now`` (absolute seconds), else the next window."""
         today = datetime.datetime.fromtimestamp(now, self._zone)
         for days in range(-1, 9):
             day = today + datetime.timedelta(days=days)
             if DAYS[day.weekday()] not in self._days:
                 continue
             begin = day.replace(hour=self._hour, minute=self._minute, second=0, microsecond=0).timestamp()
-            # A later window takes over from one that has not closed.
+            # A later window takes over from a window that has not closed.
             if begin + self._length > now:
                 return Window(begin, begin + self._length)
         raise AssertionError("a week without a day")

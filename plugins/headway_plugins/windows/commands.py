@@ -61,9 +61,9 @@ def command(
     """Plan a window with a deadline: of jobs whose rewards are only earned if they end in time, which to take
     on.
 
-    Tells which set earns most, who is left out and why, and when each job of the set would end.
+    Tells which set earns most, which jobs are left out and why, and when each job of the set would end.
 
-    The jobs are a list, or those of the policy `two-phase` in a pool: the last run of the journal is
+    The jobs are a list, or the jobs of the policy `two-phase` in a pool: the last run of the journal is
     repeated to its end, and nothing is asked or changed.
     """
     import numpy as np
@@ -96,7 +96,7 @@ def command(
 
 
 def _show_tonight(scheduler: Scheduler, now: float, name: str | None, every: bool) -> None:
-    """Print the window of a pool that is open, or the next one."""
+    """Print the window of a pool that is open, or the next window."""
     from headway_plugins.windows.policy import TwoPhase
 
     enabled = (one for one in scheduler.plugins.by_name.values() if isinstance(one, TwoPhase))
@@ -124,8 +124,8 @@ def _show_tonight(scheduler: Scheduler, now: float, name: str | None, every: boo
 def show(
     plan: Plan, order: str, every: bool, users: Sequence[str] = (), reasons: Mapping[int, str] | None = None
 ) -> None:
-    """Print the set, who is left out and why, and the forecast. ``users``: whose each job is; ``reasons``:
-    why jobs are left out, where it is not the plan's own reason."""
+    """Print the set, the jobs that are left out and why, and the forecast. ``users``: each job's user;
+    ``reasons``: why jobs are left out, where it is not the plan's own reason."""
     import math
 
     from headway.report.quantities import duration

@@ -1,7 +1,7 @@
-"""Phase 2: tasks of the selected jobs onto processors, never leaving one idle that could work.
+"""Phase 2: tasks of the selected jobs onto processors, never leaving a processor idle that could work.
 
-Zhou and others 2005, section 3.2. Whenever a processor is free and a task may run, one starts; rewards do not
-matter any more. Which:
+Zhou and others 2005, section 3.2. Whenever a processor is free and a task may run, a task starts; rewards do
+not matter any more. Which:
 
 =======  ==========================================================
 LCPF     of the job with the longest critical path
@@ -14,7 +14,7 @@ Decisions on what the paper leaves open:
 
 - LCPF goes by the critical path that the job has at the beginning (``remaining``: by what is left of it,
   which comes out otherwise: see the experiments).
-- Within a job tasks start as they are listed; of equal jobs the first one goes first.
+- Within a job tasks start as they are listed; of equal jobs the first goes first.
 - RANDOM draws among tasks, not jobs.
 - Jobs that can no longer end by the deadline go on (``drop_hopeless``: they start nothing more). What ends at
   the deadline is in time. The run is cut there.
@@ -103,7 +103,7 @@ def dispatch(
 
     ``key``: one of :data:`ORDERS`; None: at random, drawn from ``rng``. ``record``: list every task that
     began. ``started``: of each job how many tasks of its first stage, the first ones, run at 0 already.
-    ``free_at``: until when each processor is busy that somebody else has.
+    ``free_at``: until when each processor is busy that another job has.
     """
     if processors < 1:
         raise ValueError(f"expected at least 1 processor, found {processors}")
@@ -172,7 +172,7 @@ class _ByKey:
 
 
 class _AtRandom:
-    """Tasks to start, one as likely as the other."""
+    """Tasks to start, each as likely."""
 
     def __init__(self, jobs: Sequence[Staged], rng: np.random.Generator) -> None:
         self._jobs, self._rng = jobs, rng
@@ -220,7 +220,7 @@ def _run(
     behind = [_path(job.stages[1:]) for job in jobs]
     hopeless = [False] * count
     began: list[Began] = []
-    #: When what runs ends, and whose it is; -1: somebody else's.
+    #: When what runs ends, and of which job it is; -1: of a job that is not in the list.
     running: list[tuple[float, int]] = [(end, -1) for end in free_at]
     reward = 0.0
     for number in range(count):
@@ -253,7 +253,7 @@ def _run(
         if not running or running[0][0] > deadline:
             break
         now = running[0][0]
-        # All that ends at one instant, then who starts.
+        # All tasks that end at the same instant, then the tasks that start.
         while running and running[0][0] == now:
             _, job = heappop(running)
             free += 1

@@ -73,7 +73,7 @@ class Group:
         """What is left of it, in seconds of one processor; tasks on several count as often."""
         stages = []
         for stage in sorted(self.left):
-            # Those that run first.
+            # Running tasks first.
             tasks = sorted(self.left[stage].values(), key=lambda job: job.entries is None)
             stages.append(tuple(max(_left(job, now), LEAST) for job in tasks for _ in range(job.processors)))
         return Staged(self.name, tuple(stages), self.reward, self.priority)

@@ -1,4 +1,4 @@
-"""A window planned: who is taken on, who is left out and why, and how it will go.
+"""A window planned: which jobs are taken on, which are left out and why, and how it will go.
 
 Zhou and others 2005: the selection (phase 1) and, as the forecast, the dispatching (phase 2) of the selected
 jobs with the lengths that are believed.
@@ -34,14 +34,14 @@ class Plan:
     too_long: tuple[int, ...]
     #: What the best selection for the whole window (r = 1) would earn: no schedule earns more.
     most: float
-    #: By how much the selection may miss the best one; 0: not at all.
+    #: By how much the selection may miss the best selection; 0: not at all.
     gap: float
     #: The chosen jobs, in their order, dispatched.
     forecast: Outcome
 
     @property
     def left_out(self) -> tuple[int, ...]:
-        """Who could end in time, and is not chosen."""
+        """The jobs that could end in time, and are not chosen."""
         out = {*self.chosen, *self.too_long}
         return tuple(number for number in range(len(self.jobs)) if number not in out)
 
@@ -53,14 +53,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Choice:
-    """Whom to take on of jobs that can all end in time; they are named by their numbers."""
+    """The jobs to take on, of jobs that can all end in time; numbers name them."""
 
-    #: r, and what of r P D is left for those that have not begun, processor-seconds.
+    #: r, and what of r P D is left for the jobs that have not begun, processor-seconds.
     share: float
     capacity: float
-    #: Those that have begun among them.
+    #: The jobs among them that have begun.
     chosen: tuple[int, ...]
-    #: Work of those that have not begun, processor-seconds.
+    #: Work of the jobs that have not begun, processor-seconds.
     work: float
     gap: float
 
@@ -78,8 +78,8 @@ def choose(
 ) -> Choice:
     """The set that earns most within what is left of a window of ``deadline`` seconds.
 
-    ``begun``: jobs that go on, whatever they earn; ``others``: processor-seconds of the window that others
-    have. ``share``: r; None: from ``caution`` and the longest critical path
+    ``begun``: jobs that go on, whatever they earn; ``others``: processor-seconds of the window that other
+    jobs have. ``share``: r; None: from ``caution`` and the longest critical path
     (:func:`headway_plugins.windows.staged.fill`). With PRIO nothing is selected: all are taken on.
     """
     if share is None:
@@ -125,7 +125,7 @@ def plan_of(
 ) -> Plan:
     """A window of ``deadline`` seconds in which the jobs ``chosen`` are taken on, and what comes of it.
 
-    ``choice``: how they were chosen, of the jobs that can end in time; ``forecast``: of those chosen.
+    ``choice``: how they were chosen, of the jobs that can end in time; ``forecast``: of the chosen jobs.
     """
     able = fitting(jobs, deadline)
     most = select(

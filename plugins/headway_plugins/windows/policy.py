@@ -4,12 +4,12 @@ Y. Zhou, T. Kelly, J. Wiener, E. Anderson: An Extended Evaluation of Two-Phase S
 Animation Rendering. JSSPP 2005.
 A task is a job of the batch system, an element of an array for example; its attribute ``window`` says of
 which job of stages it is a part: ``{"job": name, "stage": 1, 2, ...}``, if wanted with ``reward``,
-``priority`` and ``length`` (seconds that it is expected to take). Jobs of one name and user in one pool are
+``priority`` and ``length`` (seconds that it is expected to take). Jobs with the same name, user and pool are
 one job of stages. Other jobs start where no task of the set waits.
 
 Decisions on what the paper leaves open:
 
-- Who is not in the set is *barred*: in no queue, with the reason. On a batch system every waiting job is
+- A job outside the set is *barred*: in no queue, with the reason. On a batch system every waiting job is
   held by headway anyway, and simply stays so: nothing more is written there, and nothing can stay held by
   mistake.
 - No task starts before all of the stage before have ended, whether or not the batch system knows that.
@@ -98,7 +98,7 @@ class TwoPhase(Choosing):
     @hookimpl
     def react(self, state: State) -> Iterator[Decision]:
         if self._grouped != (grouped := tuple(state.domains)):
-            # Other pools share nodes than before.
+            # The pools that share nodes have changed.
             self._grouped = grouped
             for job in [state.jobs[name] for name in self._tasks if name in state.jobs]:
                 self._described(job)
@@ -159,7 +159,7 @@ class TwoPhase(Choosing):
 
     def _figures(self, result: RunResult) -> dict[str, float]:
         """What was earned: rewards of jobs of stages that ended while a window was open, how many did and did
-        not, and the processor-seconds of those that did not."""
+        not, and the processor-seconds of the jobs that did not."""
         ends: dict[Key, float] = {}
         work: dict[Key, float] = {}
         rewards: dict[Key, float | None] = {}

@@ -8,13 +8,14 @@ Three exact ways:
 :func:`subset_sum`
     where each job's reward is its whole work: which sums can be reached
 :func:`by_dominance`
-    dynamic programming over the pairs (reward, work) that no other beats, after all jobs that every optimum
-    has, or none has, are settled by the bound of the fractional problem; rewards and works of any kind
+    dynamic programming over the pairs (reward, work) that no other pair beats, after all jobs that every
+    optimum has, or none has, are settled by the bound of the fractional problem; rewards and works of any
+    kind
 
-:func:`select` takes the one that is faster for what it is given (``docs/papers/two_phase_rendering.md`` has
+:func:`select` takes the way that is faster for what it is given (``docs/papers/two_phase_rendering.md`` has
 the figures, beside HiGHS).
 
-Decision on ties, the same in all: of the sets that earn most, the one of least work; of these the one that
+Decision on ties, the same in all: of the sets that earn most, the set of least work; of these the set that
 does without later jobs (strict improvement in index order, choices walked back from the last job).
 """
 
@@ -184,7 +185,7 @@ def subset_sum(work: Sequence[float] | Floats, capacity: float) -> Selection:
         by[new] = number
         highest = max(highest, weight + end)
         if reachable[size]:
-            # More cannot be earned, and who comes later changes nothing about how this was reached.
+            # More cannot be earned, and a later job changes nothing about how this was reached.
             break
     left = int(np.flatnonzero(reachable)[-1])
     chosen = []
@@ -231,10 +232,10 @@ class _Fraction:
 def by_dominance(
     work: Sequence[float] | Floats, reward: Sequence[float] | Floats, capacity: float, *, pairs: int = _PAIRS
 ) -> Selection:
-    """Dynamic programming over pairs (reward, work) that no other beats in both.
+    """Dynamic programming over pairs (reward, work) that no other pair beats in both.
 
-    If more than ``pairs`` of them, over all jobs, would have to be followed, those of the least bounds are
-    given up, and ``gap`` says how much that can have cost.
+    If more than ``pairs`` of them, over all jobs, would have to be followed, the pairs of the least bounds
+    are given up, and ``gap`` says how much that can have cost.
     """
     works, rewards = _checked(work, reward)
     return _narrowed(works, rewards, capacity, _settle(works, rewards, capacity), pairs)
@@ -254,10 +255,10 @@ def _narrowed(works: Floats, rewards: Floats, capacity: float, settled: _Settled
 class _Settled:
     """What is known without a search."""
 
-    #: Jobs that every optimum has, and those of which it is not known.
+    #: Jobs that every optimum has, and jobs of which it is not known.
     fixed: Ints
     core: Ints
-    #: What the fixed ones leave.
+    #: What the fixed jobs leave.
     capacity: float
     #: What the core earns at least.
     surely: float
@@ -287,8 +288,8 @@ def _settle(works: Floats, rewards: Floats, capacity: float, known: float = 0.0)
 
 
 def _by_pairs(works: Floats, rewards: Floats, settled: _Settled, most: int) -> Selection:
-    """What is best of the jobs that are not settled, with those that are in every optimum; from one job to
-    the next ``most`` pairs are followed at most."""
+    """What is best of the jobs that are not settled, with the jobs that are in every optimum; from each job
+    to the next ``most`` pairs are followed at most."""
     core, capacity, surely = settled.core, settled.capacity, settled.surely
     whole, slack = settled.whole, settled.slack
     profit, weight = np.zeros(1), np.zeros(1)
@@ -302,7 +303,7 @@ def _by_pairs(works: Floats, rewards: Floats, settled: _Settled, most: int) -> S
         all_weight = np.concatenate([weight, weight[room] + own_work])
         origin = np.concatenate([np.arange(kept), np.flatnonzero(room)])
         taken = np.arange(len(origin)) >= kept
-        # By work, then by reward; of equals the one without the job first.
+        # By work, then by reward; of equal pairs the pair without the job first.
         order = np.lexsort((taken, -all_profit, all_weight))
         ranked = all_profit[order]
         best = np.maximum.accumulate(ranked)

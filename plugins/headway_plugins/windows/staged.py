@@ -78,7 +78,7 @@ def longest_path(jobs: Iterable[Staged]) -> float:
 
 
 def fitting(jobs: Sequence[Staged], deadline: float) -> list[int]:
-    """The numbers of the jobs that can end by the deadline at all: Tinf <= D. The others are discarded."""
+    """The numbers of the jobs that can end by the deadline at all: Tinf <= D. Other jobs are discarded."""
     return [number for number, job in enumerate(jobs) if job.path <= deadline]
 
 

@@ -36,7 +36,7 @@ class StagedModel:
     Options = StagedOptions
 
     def generate(self, rng: np.random.Generator, options: StagedOptions) -> Workload:
-        """Tasks with ids such as "3.1.2": the second one of stage 1 of job 3."""
+        """Tasks with ids such as "3.1.2": the second task of stage 1 of job 3."""
         if options.kind == "synthetic":
             return Workload(tasks_of(synthetic(rng), options.pool, UNIT), processors=PROCESSORS)
         return Workload(tasks_of(night(rng).jobs, options.pool), processors=FARM)

@@ -40,7 +40,7 @@ BY_HOUR = np.array(
 #: The same for the days of a week, from Monday, on which the month begins.
 BY_WEEKDAY = np.array([1.0, 1.1, 1.1, 1.1, 1.0, 0.45, 0.4])
 
-#: The estimates that people type, seconds, and how popular each is as somebody's habit.
+#: The estimates that people type, seconds, and how popular each is as a user's habit.
 ROUND_ESTIMATES: dict[float, float] = {
     5 * MINUTE: 3,
     10 * MINUTE: 4,

@@ -22,7 +22,7 @@ class Cancel(msgspec.Struct, frozen=True):
 
 
 class Shrink(msgspec.Struct, frozen=True):
-    """Make the waiting placeholder one of one processor, so that it starts soon and tells the exit code."""
+    """Reduce the waiting placeholder to one processor, so that it starts soon and tells the exit code."""
 
     number: int
     seconds: float

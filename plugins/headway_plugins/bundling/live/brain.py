@@ -2,12 +2,13 @@
 
 The paper's event handlers (:mod:`headway_plugins.bundling.cases`), with what reality adds:
 
-- A subjob counts once workers on all its nodes have reported; one that does not start in time is taken back.
+- A subjob counts once workers on all its nodes have reported. A subjob that does not start in time is taken
+  back.
 - The application is moved by a migration handler's machine (:mod:`headway.adapter.migration`), which believes
   that it moves a job: "requeue" is to stop all processes, "start" is to launch them in their new places. So
   nothing is stopped before a checkpoint is complete, and whatever fails before leaves the application
   running.
-- The end of a member that nobody planned, of a worker or of a subjob, stops all processes. Once all of them
+- An unplanned end of a member, a worker or a subjob, stops all processes. Once all of them
   are known to be gone the application goes on from its last checkpoint: on the original request if that
   runs, else on the remaining subjobs if they suffice, else it waits again with what was saved.
 - The option to restart on the original request begins from the last checkpoint, too: it is never less.
@@ -35,8 +36,7 @@ _TRIES = 3
 
 
 class Brain(Subjobs):
-    """One bundle. :meth:`step` is called again and again; between two calls what became of actions is
-    told."""
+    """A bundle. :meth:`step` is called again and again; between two calls what became of actions is told."""
 
     def step(
         self, now: float, queue: Queue | None, slots: Slots | None, ends: Mapping[int, int]

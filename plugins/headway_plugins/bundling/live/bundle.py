@@ -39,7 +39,7 @@ class Moving:
 
 
 class Bundle:
-    """One bundle, with what was decided about it."""
+    """A bundle, with what was decided about it."""
 
     def __init__(self, spec: Specification, state: State, handler: MigrationHandler, grain: float) -> None:
         """``grain``: seconds that limits are multiples of."""
@@ -69,7 +69,7 @@ class Bundle:
         if state.status == "moving":
             # The machine died with the manager. What runs goes on; what was stopped is launched again.
             state.status = "halting" if state.halted else "running"
-        #: A manager that begins has heard of nobody yet.
+        #: A manager that begins has heard of no worker yet.
         self._began: float | None = None
 
     @property
@@ -105,7 +105,7 @@ class Bundle:
         return self.model._replace(omax=self._bears(numbers)).suffices(q)
 
     def _bears(self, numbers: Sequence[int]) -> int:
-        """The most processes on one processor for which all of these subjobs have memory."""
+        """The most processes on a processor for which all of these subjobs have memory."""
         loads = [self.state.subjob(number).load or self.model.omax for number in numbers]
         return min([self.model.omax, *loads])
 
@@ -148,7 +148,7 @@ class Bundle:
         )
 
     def _rounded(self, now: float, slots: Slots) -> Slots:
-        """Slots whose passing one lasts a multiple of the grain: limits are rounded up."""
+        """Slots whose passing slot lasts a multiple of the grain: limits are rounded up."""
         if math.isinf(slots.shadow):
             return slots
         lasts = math.floor((slots.shadow - now) / self._grain) * self._grain

@@ -34,7 +34,7 @@ from headway_plugins.bundling.live.state import State
 from headway_plugins.bundling.live.worker import everywhere, work
 from headway_plugins.bundling.model import progress
 
-#: Bundles of one user that are not done yet: each is several jobs in the queue.
+#: Bundles of a user that are not done yet: each is several jobs in the queue.
 _MOST = 4
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)(?:([kmgt])i?)?b?")
 #: Bytes of a process.
@@ -341,7 +341,7 @@ def _way(launch: str, words: tuple[str, ...]) -> str:
 
 
 def _headway() -> str:
-    """The program that runs managers and workers: the one that was called, else the interpreter's."""
+    """The program that runs managers and workers: the program that was called, else the interpreter's."""
     called = shutil.which(sys.argv[0])
     if called is not None and Path(called).name == "headway":
         return os.path.abspath(called)
@@ -436,14 +436,14 @@ def _alive(place: Place) -> bool:
 
 
 def _pick_up(base: Path) -> list[str]:
-    """Start the managers of bundles that have none. One that is broken does not stand in others' way."""
+    """Start the managers of bundles that have none. A broken bundle does not keep back the other bundles."""
     picked = []
     for place in all_of(base):
         name = place.path.name
         try:
             if not place.database.is_file():
                 if time.time() > place.made + _BEGINS:
-                    # Whoever was to submit it was killed before there was anything to be submitted.
+                    # The process that was to submit it was killed before it had anything to submit.
                     shutil.rmtree(place.path, ignore_errors=True)
                 continue
             if not _unfinished(place) or store.managed(place.database):
@@ -461,7 +461,7 @@ def _pick_up(base: Path) -> list[str]:
 
 
 def _holds(place: Place, manager: subprocess.Popen[bytes]) -> bool:
-    """Whether it, or another one, looks after the bundle."""
+    """Whether this manager, or another manager, looks after the bundle."""
     end = time.monotonic() + _BEGINS
     while time.monotonic() < end and not store.managed(place.database):
         if manager.poll() is not None:

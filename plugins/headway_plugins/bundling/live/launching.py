@@ -114,7 +114,7 @@ class Launching(Bundle):
         self._follow(now, self.state.saved)
 
     def _place(self, numbers: Sequence[int]) -> None:
-        """The layout on these subjobs: the present one with as few changes as possible."""
+        """The layout on these subjobs: the present layout with as few changes as possible."""
         state = self.state
         keys = [key for number in numbers for key in state.subjob(number).keys][: self.model.processors]
         old = {key: held for key, held in state.layout.items() if key in set(keys)}

@@ -1,6 +1,6 @@
 """The manager: a daemon of the user's, all of whose I/O is here.
 
-One thread decides; workers' questions are answered by others from what is written down, so that no order ever
+A single thread decides. Other threads answer workers' questions from what is saved, so that no order ever
 leaves that the next manager would not know of. Whatever the batch system does not answer is asked again at
 the next look.
 """
@@ -49,7 +49,7 @@ _SOON = 1.0
 _STEP = 0.2
 #: Workers at once.
 _MOST_WORKERS = 4096
-#: How long somebody else who looks whether a manager is there may have the database, seconds.
+#: How long a process that looks whether a manager is there may have the database, seconds.
 _PATIENCE = 10.0
 
 
@@ -75,7 +75,7 @@ def default_address() -> str:
 
 
 class Manager:
-    """Runs one bundle to its end."""
+    """Runs a bundle to its end."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ class Orders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The manager's answer to a report. Whatever else comes is none: what runs goes on."""
 
     launch: Launch
-    #: How many signals were sent since the launch, and the last one's name.
+    #: How many signals were sent since the launch, and the last signal's name.
     signals: int = 0
     signal: str = ""
     #: The worker is to end, with this exit code.
@@ -33,7 +33,7 @@ class Orders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """How one worker is."""
+    """How a worker is."""
 
     job: str
     node: str
@@ -45,7 +45,7 @@ class Report(msgspec.Struct, frozen=True):
     launch: int = 0
     #: Processes of it that run.
     live: int = 0
-    #: Process -> exit code (128 + the signal's number), of those that ended by themselves.
+    #: Process -> exit code (128 + the signal's number), of processes that ended by themselves.
     ended: dict[int, int] = {}
     signals: int = 0
     #: It was told to end by the batch system.

@@ -8,7 +8,7 @@ address        where the manager listens at present
 manager.log    what the manager has to say
 images/        checkpoints, unless the handler's option ``directory`` names another place
 ends/          exit codes that workers wrote down: LAUNCH.PROCESS
-result.json    the exit code, once there is one
+result.json    the exit code, once it is known
 subjob-N.out   the output of what ran in subjob N
 =============  ==============================================================================
 """
@@ -71,7 +71,7 @@ def find(directory: Path, name: str) -> Place:
 
 
 class Place:
-    """One bundle's directory."""
+    """A bundle's directory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -98,7 +98,7 @@ class Place:
 
     @classmethod
     def make(cls, directory: Path) -> Place:
-        """A new one, with an id and a key. Raises :class:`Failure`."""
+        """Make a new directory, with an id and a key. Raises :class:`Failure`."""
         place = cls(directory / f"b{secrets.token_hex(4)}")
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -107,14 +107,14 @@ class Place:
             place.ends.mkdir(mode=0o700)
             _write(place.key, secrets.token_hex(32).encode())
         except OSError as error:
-            # Nobody would find half of one again.
+            # Half a directory would never be found again.
             shutil.rmtree(place.path, ignore_errors=True)
             raise Failure(f"{place.path}: a bundle's directory cannot be made: {error.strerror}") from error
         return place
 
     def check(self) -> None:
-        """Raise :class:`UserError` unless it is this user's alone: who can write there runs programs as
-        him."""
+        """Raise :class:`UserError` unless it is this user's alone: any writer there can run programs
+        as this user."""
         try:
             found = self.path.stat()
         except OSError as error:
@@ -171,7 +171,7 @@ class Place:
         _write(self.ends / f"{launch}.{process}", str(code).encode())
 
     def ends_of(self, launch: int) -> dict[int, int]:
-        """Process -> exit code, of those of a launch that have ended. Raises :class:`Failure`."""
+        """Process -> exit code, of the ended processes of a launch. Raises :class:`Failure`."""
         found: dict[int, int] = {}
         try:
             for path in self.ends.iterdir():

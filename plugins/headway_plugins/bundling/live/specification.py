@@ -57,7 +57,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     #: The socket of headway's own daemon, and the pool there; "": the batch system's queue is read.
     socket: str = ""
     pool: str = ""
-    #: The command that tells what the batch system's own scheduler offers, and its words; none: no such one.
+    #: The command, in words, that tells what the batch system's own scheduler offers; empty: no such command.
     showbf: tuple[str, ...] = ()
     #: The absolute path of the program that runs workers.
     program: str

@@ -32,12 +32,12 @@ class Subjob(msgspec.Struct):
     placement: tuple[tuple[str, int], ...] = ()
     #: Why it waits, in the batch system's words, or what else became of it.
     reason: str = ""
-    #: The most processes on one of its processors for which it has memory; 0: that was not stated.
+    #: The most processes on a processor of it for which it has memory; 0: that was not stated.
     load: int = 0
 
     @property
     def member(self) -> Member:
-        """As plans see it. Only of one that has started."""
+        """The subjob as plans see it. It must have started."""
         assert self.end is not None
         processors = sum(count for _, count in self.placement) or self.processors
         return Member(min(processors, self.processors), self.end)
@@ -54,7 +54,7 @@ class State(msgspec.Struct):
 
     status: str = "waiting"
     subjobs: list[Subjob] = []
-    #: Numbers of those on which the application runs.
+    #: Numbers of the subjobs on which the application runs.
     members: list[int] = []
     #: Processor -> processes on it, counted from 1.
     layout: dict[str, tuple[int, ...]] = {}

@@ -1,4 +1,4 @@
-"""A bundle's database: SQLite, one writer at a time, each change durable before it is acted upon.
+"""A bundle's database: SQLite, a single writer at a time, each change durable before it is acted upon.
 
 The rollback journal is used instead of a write-ahead log: users' home directories are often on NFS.
 """
@@ -111,8 +111,8 @@ _OF_SUBJOBS = (
 
 
 class Store:
-    """The database of one bundle. Raises :class:`Failure` with what is wrong with it, :class:`Held` for one
-    that another manager writes to."""
+    """The database of a bundle. Raises :class:`Failure` with what is wrong with it, :class:`Held` if another
+    manager writes to it."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path

@@ -38,7 +38,7 @@ class Subjobs(Moves):
             self._end(now, 1, f"the original request was refused: {why}")
 
     def unanswered(self, now: float, number: int) -> None:
-        """Nobody knows whether a subjob was submitted: looks at the queue will tell."""
+        """It is not known whether a subjob was submitted: looks at the queue will tell."""
         self.state.subjob(number).asked = now
 
     def finished(self) -> None:
@@ -93,7 +93,7 @@ class Subjobs(Moves):
                 self._postpone(subjob)
 
     def _adopt(self, now: float, subjob: Subjob, queue: Queue) -> None:
-        """One that was decided: perhaps it was submitted, and its manager died then."""
+        """Adopt a subjob that was decided: perhaps it was submitted, and its manager died then."""
         if subjob.state == "ended":
             return
         name = self.name_of(subjob.number)
@@ -148,7 +148,7 @@ class Subjobs(Moves):
             and before in ("queued", "postponed")
             and self.state.status not in ("ending", "done")
         ):
-            # Who cancels the job that he knows means all of it.
+            # The user knows only this job: a user that cancels it means the whole bundle.
             self._end(now, 130, f"the original request was taken out of the queue ({why})")
         elif subjob.number == 0 and before in ("started", "ready"):
             self._note(now, f"the original request ended ({why}); see subjob-0.out")

@@ -1,4 +1,4 @@
-"""A worker: runs on one node of a subjob, asks the manager what is to run there, and does it.
+"""A worker: runs on a node of a subjob, asks the manager what is to run there, and does it.
 
 A manager that is silent changes nothing: what runs goes on, and the exit codes of what ends are written
 into the bundle's directory. All processes of a launch end with the worker, however it ends.
@@ -31,13 +31,13 @@ _BATCH = (
     "SLURM", "SBATCH", "SRUN", "PBS", "LSB", "LSF", "PMI", "PMIX", "OMPI_COMM_", "OMPI_UNIVERSE", "OMPI_APP",
     "OMPI_FILE", "OMPI_NUM", "OMPI_FIRST", "OMPI_ARGV", "OMPI_COMMAND",
 )  # fmt: skip
-#: A user's own settings of Open MPI; inside of one of its jobs that job's.
+#: A user's own settings of Open MPI; inside a job of Open MPI that job's.
 _SETTINGS = ("OMPI_", "PRTE_")
 #: Seconds for an answer.
 _ANSWER = 10.0
-#: A process that was ended by a signal may be the first of those that the batch system ends, seconds.
+#: A process that a signal ended may be the first of the processes that the batch system ends, seconds.
 _GRACE = 1.0
-#: An end that nobody heard of for so long is enough: the processors are given back, seconds.
+#: An end that no manager heard of for so long is enough: the processors are given back, seconds.
 _ENOUGH = 900.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -63,7 +63,7 @@ class _Process:
 
 
 class Worker:
-    """One node's."""
+    """The worker of a node."""
 
     def __init__(
         self, place: Place, spec: Specification, allocation: Allocation, *, note: Callable[[str], None],
@@ -147,7 +147,7 @@ class Worker:
         return 0.0 if self._silent_since is None else time.monotonic() - self._silent_since
 
     def _write_ends(self) -> None:
-        """Nobody hears of these: the next manager finds them."""
+        """Save the exit codes that no manager hears of: the next manager finds them."""
         for one in self._processes:
             if one.ended is not None and not one.kept and self._certain(one):
                 with contextlib.suppress(OSError):
@@ -236,7 +236,7 @@ class Worker:
             self._processes.append(_Process(number, made))
 
     def _hostfiles(self, launch: Launch) -> dict[str, str]:
-        """Files that launchers of MPI read: who runs how many processes. Raises OSError."""
+        """Files that launchers of MPI read: which host runs how many processes. Raises OSError."""
         base = self._place.path / f"hosts.{launch.number}.{os.getpid()}"
         slots, counts = base.with_suffix(".slots"), base.with_suffix(".counts")
         slots.write_text("".join(f"{host} slots={count}\n" for host, count in launch.hosts))
@@ -278,7 +278,7 @@ def adopt_orphans() -> None:
 
 
 def bury_orphans(known: Collection[int]) -> None:
-    """Let children that ended and that nobody waits for go; ``known``: those that somebody waits for."""
+    """Let children go that ended and that are not waited for; ``known``: the children that are."""
     with contextlib.suppress(ChildProcessError):
         for _ in range(_MOST_BURIED):
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -32,7 +32,7 @@ def read_switches(text: str, source: str) -> tuple[SwitchDescription, ...]:
 
 
 def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers; one that ends with a backslash goes on in the next one."""
+    """The lines with their numbers; a line that ends with a backslash goes on in the next line."""
     so_far, first = "", 0
     for number, line in enumerate(lines, start=1):
         first = first or number

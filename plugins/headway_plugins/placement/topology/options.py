@@ -46,5 +46,5 @@ class SwitchOptions(pydantic.BaseModel):
         return self
 
     def described(self, otherwise: tuple[SwitchDescription, ...]) -> tuple[SwitchDescription, ...]:
-        """The switches that are configured, else others."""
+        """The switches that are configured, else ``otherwise``."""
         return otherwise if self._read is None else self._read

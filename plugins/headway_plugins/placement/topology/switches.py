@@ -1,11 +1,11 @@
-"""A tree of switches, made of what somebody described, and the choice of few leaf switches in it.
+"""A tree of switches, made of their description, and the choice of few leaf switches in it.
 
 Descriptions are taken as far as they make sense, and what does not is said (:attr:`SwitchTree.problems`):
 
 - A node that no switch has is a leaf of its own, connected with nothing.
 - A node or a switch that is named below two switches is below the first; what would close a circle is left
   out.
-- Nodes that nobody knows, switches that are not described and those without any node are left out.
+- Unknown nodes, switches that are not described and switches without any node are left out.
 - Where several switches are above all others, nothing connects what is below one of them with the rest.
 
 The choice: fewest leaf switches; of those the ones below the lowest common switch, and of several such
@@ -34,7 +34,7 @@ _TOLD = 5
 
 
 class Group(msgspec.Struct, frozen=True, eq=False):
-    """A switch that has others below it."""
+    """A switch with switches below it."""
 
     name: str
     #: Leaf switches are 0; a switch is one more than the highest below it.
@@ -98,7 +98,7 @@ class SwitchTree:
         return found
 
     def _parents(self, described: Mapping[str, SwitchDescription]) -> dict[str, str]:
-        """Switch -> the one above it, without circles."""
+        """Switch -> the switch above it, without circles."""
         parents: dict[str, str] = {}
         for name, switch in described.items():
             for child in dict.fromkeys(switch.switches):
@@ -151,7 +151,7 @@ class SwitchTree:
     # ------------------------------------------------------------------ the choice
 
     def places(self, nodes: Sequence[str]) -> Ints:
-        """The leaf switch of each node; those on none have numbers of their own, behind all others."""
+        """The leaf switch of each node; nodes on no switch have numbers of their own, behind all switches."""
         count = len(self.leaves)
         return np.array([self.leaf_of.get(name, count + at) for at, name in enumerate(nodes)], np.int64)
 

@@ -7,11 +7,11 @@ import hmac
 from pathlib import Path
 from typing import Any
 
-#: Name -> the one that ``hashlib`` knows it by.
+#: Name -> the name that ``hashlib`` knows it by.
 DIGESTS = {"SHA-256": "sha256", "BLAKE2b": "blake2b", "SHA-512": "sha512", "SHA3-256": "sha3_256"}
 #: Bytes of a cipher's key.
 CIPHERS = {"AES-128-GCM": 16, "ChaCha20-Poly1305": 32, "AES-256-GCM": 32}
-#: What a signature costs a shared secret, all others a pair of keys.
+#: The signature that needs a shared secret; all other signatures need a pair of keys.
 HMAC = "HMAC-SHA-256"
 BUFFER = 1 << 20
 
@@ -35,7 +35,7 @@ def cipher_of(option: str, key: bytes) -> Any:
 
 
 def derived(secret: bytes, purpose: str, length: int, salt: bytes = b"") -> bytes:
-    """A key for one purpose from a secret: HKDF with SHA-256."""
+    """A key for a single purpose from a secret: HKDF with SHA-256."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -90,7 +90,7 @@ def new_key(option: str) -> Any:
 
 
 def is_of(option: str, key: Any) -> bool:
-    """Whether a private or public key is one of the algorithm."""
+    """Whether a private or public key belongs to the algorithm."""
     from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
     if option == "Ed25519":

@@ -122,7 +122,7 @@ def protect(
     except wrapper.Stopped as stopped:
         wrapper.leave(-stopped.number)
     except HeadwayError as error:
-        # The code of a command that was not started is not taken for that of one that was.
+        # The code of a command that was not started must differ from the code of a command that was.
         error.exit_code = error.exit_code if isinstance(error, wrapper.NotStarted) else wrapper.FAILED
         raise
     if ended.trouble is not None:
@@ -143,7 +143,7 @@ def _note(side: UserSide, ended: Ended, tell: Callable[[str], None]) -> None:
 
 
 def _queue(environment: Mapping[str, str]) -> dict[str, str]:
-    """So that nobody has to be asked for a default one."""
+    """The job's queue, so that the batch system need not be asked for its default queue."""
     queue = _first_of(environment, _QUEUE)
     return {"queue": queue} if queue else {}
 
@@ -173,7 +173,7 @@ def _label(given: str | None, side: UserSide | None, environment: Mapping[str, s
 def keys_command(folder: Path | None) -> None:
     """Make the keys that are not in FOLDER yet (default ~/.headway/keys), readable for you alone.
 
-    Whoever loses data.key loses what is sealed with it: keep a copy in a safe place.
+    Without data.key nothing that is sealed with it can be read: keep a copy in a safe place.
     """
     from headway_plugins.security.protection.keys import make_keys
 

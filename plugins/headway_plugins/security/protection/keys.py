@@ -1,8 +1,8 @@
 """A user's key files, in a folder of their own.
 
 ``data.key`` and ``hmac.key`` hold 32 random bytes each, ``NAME.key`` a private and ``NAME.pub`` a public key
-of a signature (PEM). Secret ones have the mode 600. A file that others may read or change, that belongs to
-somebody else, or that is a link, is refused, and so is a folder in which others may put files.
+of a signature (PEM). Secret files have the mode 600. A file that other users may read or change, that belongs
+to another user, or that is a link, is refused. So is a folder in which other users may put files.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _write(path: Path, content: bytes, mode: int) -> None:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
-            # Never over one that somebody made meanwhile: what it protects would be lost.
+            # Never over a key that was made meanwhile: what it protects would be lost.
             os.link(temporary, path)
         finally:
             os.unlink(temporary)

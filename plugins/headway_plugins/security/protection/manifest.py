@@ -2,8 +2,8 @@
 
 ``{"manifest": "<text>", "signatures": {"Ed25519": {"key": "..", "signature": ".."}}}``: what is signed is the
 text, which is JSON again: ``{"format": 1, "files": [{"name": .., "bytes": .., "digests": {"SHA-256":
-".."}}]}``. Names are relative to the manifest's folder. Whoever submits a job lists several digests and signs
-with all keys, since the levels are chosen later.
+".."}}]}``. Names are relative to the manifest's folder. The submission of a job lists several digests and
+signs with all keys, since the levels are chosen later.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest:
-    """One that was read, and is not trusted yet."""
+    """A manifest that was read, and is not trusted yet."""
 
     def __init__(self, path: Path, text: str, files: Sequence[Listed], signatures: Mapping[str, Any]) -> None:
         self.path = path

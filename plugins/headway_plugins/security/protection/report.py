@@ -12,7 +12,7 @@ from headway.report.atomic import writing
 
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One option of a service: on how many files and bytes (each counted once), in how many seconds."""
+    """An option of a service: on how many files and bytes (each counted once), in how many seconds."""
 
     service: str
     option: str
@@ -22,10 +22,10 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of one run of ``headway protect``."""
+    """The report of a run of ``headway protect``."""
 
     format: int
-    #: Its batch system's id; "" outside of one.
+    #: The job's id in its batch system; "" outside of a batch system.
     job: str
     node: str
     #: Absolute seconds.

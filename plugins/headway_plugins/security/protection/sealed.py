@@ -6,9 +6,8 @@ Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance, CRYPTO 2015), so
 exchanged, left out or cut off are found before their content is written. The key of each file is derived from
 the data key and 16 random bytes of the header; nothing else is encrypted with it.
 
-Sealing writes a new file, decrypts what was written, renames it, and only then removes what was there:
-whoever is killed leaves the one, the other, or both. A temporary file that a killed process leaves begins
-with a dot.
+Sealing writes a new file, decrypts what was written, renames it, and only then removes what was there.
+A killed process leaves either file or both. A temporary file that a killed process leaves begins with a dot.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _TAG = 16
 
 
 class Spent:
-    """Bytes and seconds of one service."""
+    """Bytes and seconds of a service."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -168,7 +167,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _new(path: Path) -> Iterator[BinaryIO]:
-    """A file that nobody else can read."""
+    """A file that no other user can read."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(file, "wb") as stream:
         yield stream

@@ -44,7 +44,7 @@ from headway_plugins.security.protection.sealed import (
     unseal,
 )
 
-#: Exit codes, as those of env, nice and timeout: the wrapper failed; the command cannot be executed; it is
+#: Exit codes, as env, nice and timeout have them: the wrapper failed; the command cannot be executed; it is
 #: not there.
 FAILED, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
 #: Passed on to the command.
@@ -52,7 +52,7 @@ PASSED = (
     signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2,
     signal.SIGALRM, signal.SIGXCPU, signal.SIGCONT, signal.SIGWINCH,
 )  # fmt: skip
-#: Those that end a process that does not expect them: before the command runs they end this one.
+#: Signals that end a process that does not expect them: before the command runs they end the wrapper.
 _ENDING = frozenset(PASSED) - {signal.SIGCONT, signal.SIGWINCH}
 _PR_SET_DUMPABLE = 4
 
@@ -228,7 +228,7 @@ class _Run:
             spent.add(path.stat().st_size)
 
     def forget_inputs(self) -> None:
-        """Remove what was decrypted, unless somebody wrote to it."""
+        """Remove what was decrypted, unless it was written to."""
         for path, stamp in self.made.items():
             try:
                 if _content_stamp(path) == stamp:
@@ -325,7 +325,7 @@ class NotStarted(HeadwayError):
 def leave(code: int) -> None:
     """End as the command ended: with its exit code, or of its signal."""
     if code < 0:
-        # Not of SIGKILL, which nobody can catch.
+        # Not of SIGKILL, which no process can catch.
         with contextlib.suppress(OSError, ValueError):
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -333,8 +333,8 @@ def leave(code: int) -> None:
 
 
 def keep_to_itself() -> None:
-    """Nobody may trace this process, read its memory, or find it in a core file. What it executes is as
-    always."""
+    """No other process may trace this process or read its memory, and no core file holds it. What it executes
+    is as always."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
