@@ -172,6 +172,17 @@ def test_what_another_pool_gives_back_is_news():
     assert at(s, 40, ev.JobEnded(40, "a", "completed")) == ["b"]
 
 
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+@pytest.mark.parametrize("ends", [5, 10])
+def test_a_later_job_of_another_pool_takes_no_licence_that_is_booked(policy, ends):
+    cluster = ClusterDescription(
+        "cluster", (PoolDescription("left", 4), PoolDescription("right", 4)), licences=FLAT.licences
+    )
+    s = running(cluster, matlab("a", 3, 10, pool="left"), matlab("b", 2, pool="right"), policy=policy)
+    assert at(s, 1, ev.JobSubmitted(1, matlab("c", 2, submit=1, pool="left"))) == []
+    assert at(s, ends, ev.JobEnded(ends, "a", "completed")) == ["b"]
+
+
 @pytest.mark.parametrize(
     "text, said",
     [

@@ -92,20 +92,21 @@ class Passes:
 
     def share_licences(self) -> None:
         """Domains whose jobs wait for the cluster's licences are asked about together, with bookings made
-        anew: what a domain books or gives back concerns the other domains."""
+        anew: what a domain books or gives back concerns the other domains. What a domain has booked stands
+        until its own turn, so that a domain whose turn comes first takes nothing of that."""
         licences = self._state.licences
         assert licences is not None
         if len(self.domains) < 2:
             return
         sharing = [
-            (domain, view)
+            domain
             for domain, view in self.domains
             if any(job.request.licences for job in domain.queue)
             or any(booking.job.request.licences for booking in view.bookings)
         ]
-        if licences.changed or any(domain.news.due for domain, _ in sharing):
-            for _, view in sharing:
-                view.clear()
+        if licences.changed or any(domain.news.due for domain in sharing):
+            for domain in sharing:
+                domain.touch()
         licences.changed = False
 
     def ask(self, asking: bool, decisions: list[Decision]) -> None:

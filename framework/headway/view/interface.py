@@ -201,12 +201,6 @@ class View:
         del self._bookings[self.prepared :]
         self._ahead = self._licensed = None
 
-    def clear(self) -> None:
-        """Drop all bookings; they are made anew in the domain's next cycle, which looks at everything."""
-        self.domain.touch()
-        self.prepared = 0
-        self.forget()
-
     # ------------------------------------------------------------------ licences
 
     def _licences(self) -> LicencesAhead:
