@@ -15,6 +15,8 @@ Decisions on what the paper leaves open:
 
 - It says both that a job "is overtaken" and that it "is considered to backfill" only K times. The former.
 - Behind means behind in the queue, in whatever order that is.
+- A job that another plugin has booked for now, such as a dedicated job, starts behind an exhausted job too:
+  what was booked for it delays no other job. Such a start is not counted.
 - A start counts when it is decided: a start that a veto takes away does not count, a failed start
   does. The counts survive a restart.
 - With K = 0 no job overtakes; with a K that is never reached this is EASY.
@@ -69,12 +71,19 @@ class KReserved:
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
+        self._serve(view)
+        for booking in view.bookings[: view.prepared]:
+            if booking.start <= view.now and booking.job.status is Status.PENDING:
+                view.start(booking.job, "its time has come")
+        return view.made
+
+    def _serve(self, view: View) -> None:
         queue, domain = view.queue, view.domain
         self._overtaken[domain.name] = {}
         own = view.bookings[view.prepared :] if view.fresh >= 0 else []
         if own and own[0].job is queue[0]:
             self._backfill(view, own[0], 0, len(queue) - view.fresh)
-            return view.made
+            return
         first = 0
         for job in queue:
             if view.start(job, "first in the queue") is None:
@@ -82,7 +91,6 @@ class KReserved:
             first += 1
         if first < len(queue) and domain.free and not self._exhausted(queue[first]):
             self._backfill(view, view.book(queue[first]), first, first + 1)
-        return view.made
 
     def _backfill(self, view: View, booking: Booking, head: int, candidates: int) -> None:
         """Try the jobs from position ``candidates`` on; the first that waits is at position ``head``."""

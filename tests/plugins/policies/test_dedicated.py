@@ -16,6 +16,7 @@ from headway_plugins.policies.dedicated import Dedicated, DedicatedOptions
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
 from headway_plugins.policies.hybrid_los import HybridLos, HybridLosOptions
+from headway_plugins.policies.k_reserved import KReserved, KReservedOptions
 from headway_plugins.policies.los import DelayedLos, DelayedLosOptions, Los, PackingOptions
 
 FLAT = ClusterDescription.flat(10)
@@ -256,3 +257,9 @@ def test_a_job_that_comes_into_the_horizon_is_kept_for_from_then_on():
     )
     assert run.problems == []
     assert run.starts == {"a": 0, "head": 95, "d": 100, "late": 110}
+
+
+def test_a_dedicated_job_starts_at_its_second_behind_a_job_that_no_other_may_overtake():
+    jobs = [traced("r", 6, 20), wanted("late", 6, 5, 5, submit=1), wanted("d", 2, 5, 10, submit=1)]
+    run = emulate(FLAT, jobs, KReserved(KReservedOptions(limit=0)), queue())
+    assert (run.problems, run.starts) == ([], {"r": 0, "late": 20, "d": 10})
