@@ -248,10 +248,7 @@ class Looking:
         self, before: Snapshot, jobs: dict[str, SnapshotJob], now: float, unread: Collection[str]
     ) -> None:
         """Ask about each job that the listing dropped without having shown its end."""
-        missing = [
-            key for key, job in before.jobs.items()
-            if job.state != "ended" and key not in jobs and key not in unread
-        ]  # fmt: skip
+        missing = before.dropped(jobs, unread)
         if not missing:
             return
         times = Calendar(now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -65,3 +65,11 @@ class Snapshot:
     licences: Mapping[str, int] = field(default_factory=dict)
     #: Node name -> watts that the batch system measured last; only where it measures.
     watts: Mapping[str, float] = field(default_factory=dict)
+
+    def dropped(self, jobs: Container[str], unread: Container[str]) -> list[str]:
+        """The jobs here that had not ended and that a later listing neither has (``jobs``) nor could not read
+        (``unread``)."""
+        return [
+            key for key, job in self.jobs.items()
+            if job.state != "ended" and key not in jobs and key not in unread
+        ]  # fmt: skip

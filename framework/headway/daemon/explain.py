@@ -323,14 +323,14 @@ def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str])
         lines.append(f"The policy would start it, but a plugin vetoes that: {job.veto}.")
     elif booking is not None:
         lines.append(_booked(view, booking, clock))
-        lines.extend(filter(None, [_lacking(scheduler, job), _unplaced(scheduler, job, view)]))
-    elif why := _policys_reason(scheduler, job, view):
+        lines.extend(filter(None, [_lacking(scheduler, job), _unplaced(scheduler, job)]))
+    elif why := _policys_reason(scheduler, job):
         lines.append(f"{why}.")
     elif lacking := _lacking(scheduler, job):
         lines.append(lacking)
     elif job.processors > free:
         lines.append(f"It waits for {job.processors - free} more processors.")
-    elif unplaced := _unplaced(scheduler, job, view):
+    elif unplaced := _unplaced(scheduler, job):
         lines.append(unplaced)
     elif view.bookings:
         head = view.bookings[0]
@@ -419,12 +419,12 @@ def _lacking(scheduler: Scheduler, job: Job) -> str:
     return ""
 
 
-def _unplaced(scheduler: Scheduler, job: Job, view: View) -> str:
+def _unplaced(scheduler: Scheduler, job: Job) -> str:
     """Why a plugin places it nowhere although nodes are free, as a sentence; "" if none says so."""
     return next((f"{said}." for _, said in _said(scheduler, job, "placement")), "")
 
 
-def _policys_reason(scheduler: Scheduler, job: Job, view: View) -> str:
+def _policys_reason(scheduler: Scheduler, job: Job) -> str:
     """What the policy says about a waiting job that is not booked; "" if it says nothing."""
     return next((said for _, said in _said(scheduler, job, "waiting")), "")
 

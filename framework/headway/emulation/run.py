@@ -153,7 +153,7 @@ class _Emulation:
             rng=np.random.default_rng(seeds[0]),
             start=self.start,
             running=self.running,
-            power=self.power if _powers_up(plugins) else None,
+            power=self.power if plugins.using(PowerUp) else None,
             delays=_delays(self.latencies, np.random.default_rng(seeds[2])),
             sharing=physics.sharing,
             sharing_seed=self.seed,
@@ -283,11 +283,6 @@ class _Parts:
         """Record what was decided and what became of it."""
         for decision, outcome in zip(decisions, outcomes, strict=True):
             self.records.append(DecisionRecord(now, decision, outcome.accepted, outcome.message))
-
-
-def _powers_up(plugins: Plugins) -> bool:
-    """Whether a plugin is there that could wake nodes."""
-    return plugins.using(PowerUp)
 
 
 def _contributed(plugins: Plugins) -> dict[str, Any]:

@@ -63,6 +63,10 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: A part all of whose nodes are of one host.
     one_host: bool = False
 
+    def chunks(self, processors: int) -> int:
+        """How many of the request's chunks so many processors are."""
+        return processors // (self.processors_per_chunk or 1)
+
 
 class Dependency(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One condition on another job, or on all elements of an array.

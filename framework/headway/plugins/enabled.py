@@ -25,6 +25,8 @@ class Plugins:
         self.manager = pluggy.PluginManager(PROJECT)
         self.manager.add_hookspecs(HookSpecs)
         self.by_name: dict[str, Any] = {}
+        #: By plugin the hooks that it has under names of 0.1.
+        self._old: dict[str, dict[str, Callable[..., Any]]] = {}
         #: The files that options name: what a replay needs besides the configuration.
         self.files = InputFiles()
 
@@ -88,9 +90,11 @@ class Plugins:
             self.manager.register(plugin, name=name)
         except pluggy.PluginValidationError as error:
             raise UserError(f"{where}: plugin {name!r}: {error}") from error
-        check_traits(plugin, f"{where}: plugin {name!r}", self._hooks_of(plugin))
+        old = old_implementations(plugin)
+        check_traits(plugin, f"{where}: plugin {name!r}", {*hooks_of(type(plugin)), *old})
         warn_of_old_names(plugin, f"{where}: plugin {name!r}")
         self.by_name[name] = plugin
+        self._old[name] = old
 
     def implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:
         """``(plugin name, function taking all the hook's arguments by position)`` in configured order."""
@@ -104,14 +108,8 @@ class Plugins:
             if taken != tuple(wanted):
                 function = _adapt(function, [wanted.index(a) for a in taken])
             found.append((impl.plugin_name, function))
-        for name, plugin in self.by_name.items():
-            if hook in (old := old_implementations(plugin)):
-                found.append((name, old[hook]))
+        found += [(name, old[hook]) for name, old in self._old.items() if hook in old]
         return sorted(found, key=lambda item: order.get(item[0], len(order)))
-
-    @staticmethod
-    def _hooks_of(plugin: Any) -> set[str]:
-        return {*hooks_of(type(plugin)), *old_implementations(plugin)}
 
 
 def _adapt(function: Callable[..., Any], positions: list[int]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from headway.decisions import PowerUp
 from headway.plugins.hook_names import is_marked
@@ -50,7 +50,6 @@ REPLACED = {
     "lacks": "hook startup, which may raise UserError",
     "goes_on": "hook restore, argument counting_on",
 }
-_REQUIRED: tuple[Required, ...] = ("nodes", "energy", "lending", "policy")
 _WHY = {
     "placement": "why_not_placed",
     "prediction": "why_predicted",
@@ -76,7 +75,7 @@ def old_traits(plugin: Any) -> Traits:
         needs=tuple(said("needs", ())),
         uses=(PowerUp,) if said("wakes") else (),
         gives=tuple(said("gives", ())),
-        requires=frozenset(word for word in _REQUIRED if said(f"needs_{word}") is True),
+        requires=frozenset(word for word in get_args(Required) if said(f"needs_{word}") is True),
         words=frozenset(said("job_words", ())) if made else frozenset(),
         observes=said("observes") if made else None,
         ask_again=Again.ROOM if made and said("places_by_room") else again,

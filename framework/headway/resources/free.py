@@ -29,7 +29,7 @@ def memory_on_node(request: Request, processors: int) -> int:
         return request.memory_per_node
     by_size = request.memory_per_processor * processors
     if request.memory_per_chunk:
-        by_size = max(by_size, request.memory_per_chunk * _chunks(request, processors))
+        by_size = max(by_size, request.memory_per_chunk * request.chunks(processors))
     return max(request.memory_per_node, by_size)
 
 
@@ -37,12 +37,8 @@ def gres_on_node(request: Request, processors: int) -> tuple[tuple[str, int], ..
     """Generic resources that a job takes on a node where it has ``processors``; as with memory."""
     if request.exclusive or not request.gres_per_chunk:
         return request.gres_per_node
-    count = _chunks(request, processors)
+    count = request.chunks(processors)
     return (*request.gres_per_node, *((name, amount * count) for name, amount in request.gres_per_chunk))
-
-
-def _chunks(request: Request, processors: int) -> int:
-    return processors // (request.processors_per_chunk or 1)
 
 
 def takes_processors_alone(request: Request) -> bool:

@@ -13,12 +13,8 @@ def amount(request: Request, name: str, processors: int) -> float:
         return sum(amount(part, name, part.processors) for part in request.parts)
     if name == "memory":
         each = request.memory_per_processor * processors
-        each += request.memory_per_chunk * _chunks(request, processors)
+        each += request.memory_per_chunk * request.chunks(processors)
         return (each or request.memory_per_node * max(request.nodes, 1)) / _GIB
     on_nodes = sum(count for kind, count in request.gres_per_node if kind == name) * max(request.nodes, 1)
     in_chunks = sum(count for kind, count in request.gres_per_chunk if kind == name)
-    return float(on_nodes + in_chunks * _chunks(request, processors))
-
-
-def _chunks(request: Request, processors: int) -> int:
-    return processors // (request.processors_per_chunk or 1)
+    return float(on_nodes + in_chunks * request.chunks(processors))
