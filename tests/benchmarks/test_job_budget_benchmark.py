@@ -21,7 +21,7 @@ from bare_easy import plain_easy
 from test_easy_benchmark import workload
 from test_limits_benchmark import POLICY
 
-from headway.config import adapter_class
+from headway.config import INSTALLED
 from headway.emulation import emulate
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, Plugins
@@ -111,7 +111,7 @@ def test_calls_and_bytecodes_of_a_whole_policy(trace_dir: Path) -> None:
 def test_each_half_of_the_loop_alone(trace_dir: Path, pattern: str) -> None:
     jobs, processors = workload(trace_dir, pattern)
     jobs = jobs[:TIMED]
-    cluster, kind = ClusterDescription.flat(processors), adapter_class("emulated")
+    cluster, kind = ClusterDescription.flat(processors), INSTALLED.get("emulated")
 
     def halves() -> tuple[Any, Scheduler]:
         adapter = kind(cluster, jobs)

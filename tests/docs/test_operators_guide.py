@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from headway.cli import cli
-from headway.config import Config, EmulationConfig, NodesConfig, adapter_class, parse_config
+from headway.config import INSTALLED, Config, EmulationConfig, NodesConfig, parse_config
 from headway.workload import read_swf
 from headway_adapters.emulated.faults import Faults
 from headway_adapters.polling.actuators import ActuatorOptions
@@ -88,7 +88,7 @@ def test_configurations_load_and_the_shipped_one_is_shown_as_it_is():
     for text in texts:
         config = parse_config(text)
         for _, cluster in config.clusters_by_place():
-            if (options := getattr(adapter_class(cluster.adapter), "Options", None)) is not None:
+            if (options := getattr(INSTALLED.get(cluster.adapter), "Options", None)) is not None:
                 options.model_validate(cluster.options)
         assert config.plugin_configs()
     shipped = [ETC / "headway.yaml", *sorted(ETC.parent.glob("*/headway-two-tiers.yaml"))]

@@ -18,7 +18,7 @@ import pytest
 import structlog
 
 from headway.cli import cli, main
-from headway.config import adapter_class, live_adapter, parse_config
+from headway.config import INSTALLED, live_adapter, parse_config
 from headway.plugins import Catalogue, Plugins
 
 ROOT = Path(__file__).parents[2]
@@ -168,7 +168,7 @@ def test_a_command_of_the_readme_parses(
 def test_a_configuration_of_the_readme_is_valid(name: str) -> None:
     config = parse_config(named_blocks(README, "yaml")[name], name)
     catalogue = Catalogue()
-    kind = adapter_class(config.cluster.adapter)
+    kind = INSTALLED.get(config.cluster.adapter)
     Plugins.load(catalogue.enabled(config.plugin_configs()), catalogue, kind.capabilities)
     if config.cluster.adapter != "emulated":
         live_adapter(config, read_only=True).close()

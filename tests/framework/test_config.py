@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.config import Config, adapter_class, adapter_names, live_adapter, load_config, parse_config
+from headway.config import INSTALLED, Config, live_adapter, load_config, parse_config
 from headway.errors import UserError
 from headway.model.modes import Mode
 
@@ -85,7 +85,8 @@ def test_the_text_is_kept_for_the_journal(tmp_path: Path) -> None:
         ("cluster: slurm", "site.yaml: cluster: expected keys and values, found 'slurm'"),
         (
             "cluster: {adapter: slrum}",
-            "site.yaml: cluster.adapter: no adapter is called 'slrum'. Did you mean 'slurm'?",
+            "site.yaml: cluster.adapter: no adapter is called 'slrum'. Did you mean 'slurm'? If its class is "
+            "in a file, give that file: --adapter FILE.py",
         ),
         (
             "cluster: {adapter: emulated, options: {nodes: 4}}",
@@ -196,8 +197,8 @@ def test_a_missing_a_binary_and_an_unreadable_file_are_named(tmp_path: Path) -> 
 
 
 def test_adapters_are_found_by_name() -> None:
-    assert {"emulated", "slurm"} <= set(adapter_names())
-    assert adapter_class("emulated").__name__ == "EmulatedAdapter"
+    assert {"emulated", "slurm"} <= set(INSTALLED.names())
+    assert INSTALLED.get("emulated").__name__ == "EmulatedAdapter"
 
 
 def test_an_emulated_cluster_is_no_live_one() -> None:

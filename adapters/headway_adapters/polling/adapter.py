@@ -147,6 +147,12 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
                 able = able | {d.PowerDown, d.PowerUp}
         return able
 
+    @classmethod
+    def lacking(cls) -> list[str]:
+        words = {"system": "the word in the log", "title": "the system's name for people"}
+        unsaid = [f"{name}, {what}" for name, what in words.items() if not hasattr(cls, name)]
+        return [*super().lacking(), *unsaid]
+
     # ------------------------------------------------------------------ before the first look
 
     def use_handlers(self, handlers: Iterable[MigrationHandler], gives: frozenset[type[d.Decision]]) -> None:

@@ -8,12 +8,14 @@ carries decisions out; it never decides.
 from __future__ import annotations
 
 import abc
+import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import pydantic
 
-from headway.decisions import Decision
+from headway.decisions import Decision, Start
 from headway.errors import UserError
 from headway.events import Event
 from headway.model import ClusterDescription
@@ -122,6 +124,20 @@ class ClusterAdapter(abc.ABC):
         """The whole id of a job that a person names by a part of it, such as its number without the server's
         name. ``cluster``: its name, as :meth:`describe` gives it."""
         return given
+
+    @classmethod
+    def lacking(cls) -> list[str]:
+        """What a real cluster's adapter must have and this class lacks, for a person."""
+        found = [f"the method {name}" for name in sorted(cls.__abstractmethods__)]
+        if not _is_model(getattr(cls, "Options", None)):
+            found.append("Options, a pydantic model of cluster.options")
+        if Start not in cls.capabilities:
+            found.append("Start among its capabilities")
+        try:
+            inspect.signature(cls).bind(None, read_only=False, clock=None)
+        except TypeError as error:
+            found.append(f"a constructor (options, *, read_only=False, clock=None): {error}")
+        return found
 
     @abc.abstractmethod
     def describe(self) -> ClusterDescription:
@@ -234,3 +250,7 @@ class ClusterAdapter(abc.ABC):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _is_model(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, pydantic.BaseModel)

@@ -90,13 +90,13 @@ _REPORT_PATIENCE = 15.0
 DURATION, MOMENT = Duration(), Moment()
 
 
-def ask_daemon(config_path: Path, request: AnyRequest) -> Reply:
+def ask_daemon(config_path: Path, adapter_files: tuple[Path, ...], request: AnyRequest) -> Reply:
     """The daemon's reply; :class:`Failure` if it refused or did not decide."""
-    from headway.config import load_config
+    from headway.config import Adapters, load_config
     from headway.service.client import ask
     from headway.service.protocol import Status
 
-    config = load_config(config_path)
+    config = load_config(config_path, Adapters.with_files(adapter_files))
     path = config.socket_path()
     if path is None:
         raise UserError(

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from headway.cli.common import console, examples, plugin_option, required_config_option, set_up_log
+from headway.cli.common import (
+    adapter_option,
+    console,
+    examples,
+    plugin_option,
+    required_config_option,
+    set_up_log,
+)
 from headway.cli.printable import printable
 from headway.errors import Damaged, HeadwayError, Mistakes, UserError
 
@@ -36,7 +43,8 @@ ENOUGH_SPACE = 64_000_000
 )
 @required_config_option
 @plugin_option
-def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
+@adapter_option
+def command(config_path: Path, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> None:
     """Check configuration, plugins, journal and cluster, and change nothing.
 
     Each line is one thing that `headway run` needs; under what is missing stands what to do about it. `?` is
@@ -44,13 +52,13 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     Exit code 0 if all is in order, 2 if the configuration is wrong, 1 if something else is missing.
     """
     from headway.adapter import Check
-    from headway.config import load_config
+    from headway.config import Adapters, load_config
     from headway.emulation import validated_faults
     from headway.model import ClusterDescription
     from headway.model.modes import Mode
     from headway.plugins import Catalogue
 
-    config = load_config(config_path)
+    config = load_config(config_path, Adapters.with_files(adapter_files))
     set_up_log(config.log)
     checks = [Check("configuration", True, f"{config_path}: mode {config.mode}")]
     catalogue = Catalogue(plugin_files)
@@ -230,7 +238,7 @@ def _check_options(config: Config) -> None:
     if config.mode is not Mode.DRY_RUN:
         for where, cluster in config.clusters_by_place():
             with mistakes.noted():
-                live_options(cluster, where)
+                live_options(config.adapters, cluster, where)
     mistakes.tell()
 
 

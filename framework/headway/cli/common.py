@@ -85,6 +85,11 @@ plugin_option = plugin_files_option(
 )
 policy_file_option = plugin_files_option("A Python file whose plugins can be named as policies. Repeatable.")
 
+adapter_option = click.option(
+    "--adapter", "adapter_files", multiple=True, type=click.Path(path_type=Path),
+    help="A Python file whose adapter the configuration names. Repeatable.",
+)  # fmt: skip
+
 #: How often a progress bar looks at the clock of the emulation.
 _CYCLES_PER_UPDATE = 500
 

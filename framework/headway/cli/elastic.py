@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from headway.cli.asking import DURATION, JobId, ask_daemon, tell
-from headway.cli.common import examples, required_config_option
+from headway.cli.common import adapter_option, examples, required_config_option
 
 
 @click.command(
@@ -19,6 +19,7 @@ from headway.cli.common import examples, required_config_option
 )
 @click.argument("job", metavar="JOB", type=JobId())
 @required_config_option
+@adapter_option
 @click.option("--extend", type=DURATION, help="Give it so much more time.")
 @click.option("--reduce", type=DURATION, help="Take so much of its time away; ends it if it has run longer.")
 @click.option("--grow", type=click.IntRange(1), help="Give it so many more processors.")
@@ -26,6 +27,7 @@ from headway.cli.common import examples, required_config_option
 def command(
     job: str,
     config_path: Path,
+    adapter_files: tuple[Path, ...],
     extend: float | None,
     reduce: float | None,
     grow: int | None,
@@ -43,4 +45,4 @@ def command(
     if len(given) != 1:
         found = "none" if not given else str(len(given))
         raise click.UsageError(f"expected one of --extend, --reduce, --grow and --shrink; found {found}")
-    tell(ask_daemon(config_path, Elastic(job, *given[0])))
+    tell(ask_daemon(config_path, adapter_files, Elastic(job, *given[0])))

@@ -11,6 +11,7 @@ import click
 
 from headway.cli.asking import JobId
 from headway.cli.common import (
+    adapter_option,
     examples,
     measured_latencies,
     messages,
@@ -27,7 +28,7 @@ from headway.cli.earlier_runs import first_submissions, may_have_journal
 from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
-    from headway.config import Config
+    from headway.config import Adapters, Config
     from headway.emulation.live_copy import Copy
     from headway.journal import HistoryEntry
     from headway.model import ClusterDescription
@@ -50,6 +51,7 @@ _ELEMENTS = 10
 @click.argument("job_id", metavar="JOB", type=JobId())
 @site_config_option
 @plugin_option
+@adapter_option
 @click.option("--journal-only", is_flag=True,
               help="Do not ask the cluster; explain the job as the last recorded run ended.")  # fmt: skip
 @click.option("--journal", "journal_path", metavar="JOURNAL",
@@ -59,6 +61,7 @@ def command(
     job_id: str,
     config_path: Path | None,
     plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...],
     journal_only: bool,
     journal_path: str | None,
 ) -> None:
@@ -68,18 +71,19 @@ def command(
     Looks at the cluster (changing nothing), asks the configured plugins what they would do now, and
     adds what the journal says about the job. Times of a recorded dry run are seconds of its own clock.
     """
+    from headway.config import Adapters
     from headway.plugins import Catalogue
 
-    catalogue = Catalogue(plugin_files)
+    catalogue, adapters = Catalogue(plugin_files), Adapters.with_files(adapter_files)
     if journal_path is not None:
         journal = journal_path
-        job_id, lines = _from_journal(journal, catalogue, job_id)
+        job_id, lines = _from_journal(journal, catalogue, adapters, job_id)
     else:
         path = named_config(config_path)
-        config = _configured(path, journal_only)
+        config = _configured(path, adapters, journal_only)
         journal = config.journal
         if journal_only:
-            job_id, lines = _from_journal(journal, catalogue, job_id)
+            job_id, lines = _from_journal(journal, catalogue, adapters, job_id)
         else:
             with reaching_the_cluster(path):
                 job_id, lines = _from_cluster(config, catalogue, job_id)
@@ -103,14 +107,14 @@ def command(
             say(f"  {line}")
 
 
-def _configured(path: Path, journal_only: bool) -> Config:
+def _configured(path: Path, adapters: Adapters, journal_only: bool) -> Config:
     """The configuration; :class:`UserError` if the cluster is to be asked and is none that could be."""
-    from headway.config import adapter_class, load_config
+    from headway.config import load_config
 
-    config = load_config(path)
+    config = load_config(path, adapters)
     set_up_log(config.log)
     for where, cluster in config.clusters_by_place():
-        kind = adapter_class(cluster.adapter, f"{where}.adapter")
+        kind = adapters.get(cluster.adapter, f"{where}.adapter")
         if not journal_only and getattr(kind, "Options", None) is None:
             raise UserError(
                 f"{where}.adapter: {cluster.adapter!r} is no real cluster that could be "
@@ -229,27 +233,27 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
             run = journal.last_run()
             if run is None:
                 return {}
-            learned = learned_by_predictors(journal, run, catalogue) if predicts else {}
+            learned = learned_by_predictors(journal, run, catalogue, config.adapters) if predicts else {}
             return {**promised(journal, run, catalogue), **learned}
     except HeadwayError as error:
         say(f"What was learned of runtimes, or promised, is not known: {error}", messages(), style="yellow")
         return {}
 
 
-def _from_journal(journal_path: str, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
+def _from_journal(
+    journal_path: str, catalogue: Catalogue, adapters: Adapters, job_id: str
+) -> tuple[str, list[str]]:
     """The job's whole id, and what the last recorded run knew at its end."""
-    from headway.config import adapter_class, parse_config
     from headway.daemon.explain import explain
-    from headway.daemon.replay import scheduler_of
+    from headway.daemon.replay import config_of, scheduler_of
     from headway.journal import Journal
 
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         run = journal.last_run()
         if run is None:
             return job_id, []
-        scheduler = scheduler_of(run, catalogue)
-        config = parse_config(run.info.config_text, f"journal, run {run.id}")
-        kind = adapter_class(config.cluster.adapter, "cluster.adapter")
+        scheduler = scheduler_of(run, catalogue, adapters)
+        kind = adapters.get(config_of(run, adapters).cluster.adapter)
         job_id = kind.full_job_id(job_id, run.info.cluster.name)
         for cycle in journal.cycles(run.id):
             scheduler.step(cycle.now, cycle.events)

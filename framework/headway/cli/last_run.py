@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import plugin_option
+from headway.cli.common import adapter_option, plugin_option
 
 if TYPE_CHECKING:
     from headway.scheduler import Scheduler
@@ -21,12 +21,13 @@ _OPTIONS = [
     click.option("--journal", "journal_path", metavar="JOURNAL",
                  help="A SQLite file or a database URL instead, such as a dry run's."),
     plugin_option,
+    adapter_option,
 ]  # fmt: skip
 
 
 def last_run_options(function: Any) -> Any:
-    """A command's options ``-c``, ``--journal`` and ``--plugin``; it is given ``config_path``,
-    ``journal_path`` and ``plugin_files``, for :func:`repeat_last_run`."""
+    """A command's options ``-c``, ``--journal``, ``--plugin`` and ``--adapter``; it is given ``config_path``,
+    ``journal_path``, ``plugin_files`` and ``adapter_files``, for :func:`repeat_last_run`."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -36,6 +37,7 @@ def repeat_last_run(
     config_path: Path | None,
     journal_path: str | None,
     plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...],
     look: Callable[[Scheduler, float], None] | None = None,
 ) -> tuple[Scheduler, float]:
     """The last recorded run, repeated to its end; and the time that it is there now, absolute seconds.
@@ -44,7 +46,7 @@ def repeat_last_run(
 
     The journal is read only. Raises :class:`headway.errors.UserError` if there is no recorded run.
     """
-    from headway.config import load_config
+    from headway.config import Adapters, load_config
     from headway.daemon.replay import scheduler_of
     from headway.errors import UserError
     from headway.journal import Journal
@@ -53,14 +55,15 @@ def repeat_last_run(
 
     if (config_path is None) == (journal_path is None):
         raise click.UsageError("expected either --config or --journal")
+    adapters = Adapters.with_files(adapter_files)
     if journal_path is None:
         assert config_path is not None
-        journal_path = load_config(config_path).journal
+        journal_path = load_config(config_path, adapters).journal
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         run = journal.last_run()
         if run is None:
             raise UserError(f"{journal_path}: expected a recorded run, found none")
-        scheduler = scheduler_of(run, Catalogue(plugin_files))
+        scheduler = scheduler_of(run, Catalogue(plugin_files), adapters)
         now = run.info.started_at if run.info.mode != Mode.DRY_RUN else 0.0
         for cycle in journal.cycles(run.id):
             scheduler.step(cycle.now, cycle.events)

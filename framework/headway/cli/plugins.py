@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import textwrap
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 import pydantic
 
-from headway.cli.common import console, examples, plugin_files_option, say
+from headway.cli.common import adapter_option, console, examples, plugin_files_option, say
 
 if TYPE_CHECKING:
     from headway.plugins import Catalogue, PluginInfo, Preset
@@ -43,23 +43,24 @@ _WIDEST = 100
 )
 @click.argument("name", required=False)
 @plugin_files_option("A Python file with plugins, to be listed as well. Repeatable.")
-def command(name: str | None, plugin_files: tuple[Path, ...]) -> None:
+@adapter_option
+def command(name: str | None, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> None:
     """List the installed plugins and adapters, or tell about the plugin called NAME."""
+    from headway.config import Adapters
     from headway.plugins import Catalogue
 
-    catalogue = Catalogue(plugin_files)
+    catalogue, adapters = Catalogue(plugin_files), Adapters.with_files(adapter_files)
     if name is None:
-        _list(catalogue)
+        _list(catalogue, adapters.names())
     elif (preset := catalogue.presets().get(name)) is not None:
         _tell_preset(name, preset)
     else:
         _tell(catalogue.info(name))
 
 
-def _list(catalogue: Catalogue) -> None:
+def _list(catalogue: Catalogue, adapters: Sequence[str]) -> None:
     from rich.table import Table
 
-    from headway.config import adapter_names
     from headway.workload.format import not_loadable
 
     groups: dict[str, list[PluginInfo]] = {heading: [] for heading in (*_KINDS.values(), _OTHERS)}
@@ -95,7 +96,7 @@ def _list(catalogue: Catalogue) -> None:
         for why in broken:
             say(why)
         say("")
-    say(f"Adapters (cluster: adapter: NAME): {', '.join(adapter_names())}")
+    say(f"Adapters (cluster: adapter: NAME): {', '.join(adapters)}")
     say("`headway plugins NAME` tells more about a plugin.")
 
 

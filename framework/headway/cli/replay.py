@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.common import examples, plugin_files_option, say, when
+from headway.cli.common import adapter_option, examples, plugin_files_option, say, when
 
 
 @click.command(
@@ -19,19 +19,24 @@ from headway.cli.common import examples, plugin_files_option, say, when
 @click.argument("journal_path", metavar="JOURNAL")
 @click.option("--run", "run_id", type=int, help="The number of the run to repeat. Default: the last.")
 @plugin_files_option("A Python file with plugins that the run used. Repeatable.")
-def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...]) -> None:
+@adapter_option
+def command(
+    journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]
+) -> None:
     """Run a journal again and report decisions that differ.
 
     A new scheduler gets the recorded events; its decisions are compared with the recorded ones. JOURNAL
     is a SQLite file or a database URL; it is only read. Exit code 0 if all decisions are the same, 1 if
     any differs.
     """
+    from headway.config import Adapters
     from headway.daemon.replay import other_rule, replay
     from headway.journal import Journal
     from headway.plugins import Catalogue
 
+    adapters = Adapters.with_files(adapter_files)
     with Journal.open(journal_path, create=False, read_only=True) as journal:
-        found = replay(journal, Catalogue(plugin_files), run_id)
+        found = replay(journal, Catalogue(plugin_files), run_id, adapters=adapters)
     differ = len(found.differences)
     verdict = f"{differ} {'cycle differs' if differ == 1 else 'cycles differ'}"
     if not differ:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from headway.cli.asking import DURATION, MOMENT, ask_daemon, tell
-from headway.cli.common import examples, required_config_option
+from headway.cli.common import adapter_option, examples, required_config_option
 
 
 @click.command(
@@ -18,6 +18,7 @@ from headway.cli.common import examples, required_config_option
     ),
 )
 @required_config_option
+@adapter_option
 @click.option("--at", type=MOMENT, required=True, help="Its start: 14:30, 2026-03-01T14:30, +2h, now.")
 @click.option("--for", "duration", type=DURATION, required=True, help="How long: 30m, 1h30m, 2d, 45 (s).")
 @click.option("--nodes", type=click.IntRange(1), help="So many whole nodes.")
@@ -27,6 +28,7 @@ from headway.cli.common import examples, required_config_option
 @click.option("--account", default="", help="Whose limits count. Default: yours.")
 def command(
     config_path: Path,
+    adapter_files: tuple[Path, ...],
     at: float,
     duration: float,
     nodes: int | None,
@@ -41,4 +43,4 @@ def command(
     if (nodes is None) == (processors is None):
         raise click.UsageError("expected either --nodes or --processors")
     request = Reserve(at, duration, nodes or 0, processors or 0, pool, user, account)
-    tell(ask_daemon(config_path, request))
+    tell(ask_daemon(config_path, adapter_files, request))

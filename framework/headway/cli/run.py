@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headway.cli.common import (
+    adapter_option,
     examples,
     plugin_option,
     reaching_the_cluster,
@@ -37,42 +38,54 @@ if TYPE_CHECKING:
     "--monitor", is_flag=True, help="Decide and journal, apply nothing, whatever the configuration says."
 )
 @plugin_option
+@adapter_option
 @click.option("--out", type=click.Path(path_type=Path), help="In mode dry-run: directory for the results.")
-def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], out: Path | None) -> None:
+def command(
+    config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...],
+    out: Path | None,
+) -> None:  # fmt: skip
     """Schedule the configured cluster until stopped.
 
     SIGTERM and SIGINT end it after the current cycle; SIGHUP makes it read the configuration again. The
     log goes to standard error. In mode dry-run the trace that the configuration names (emulation.trace,
     relative to the configuration file) is run in the emulated cluster instead.
     """
-    from headway.config import load_config
+    from headway.config import Adapters, load_config
     from headway.daemon.made import Unreached
     from headway.daemon.succession import Succession
     from headway.model.modes import Mode
 
-    config = load_config(config_path)
+    config = load_config(config_path, Adapters.with_files(adapter_files))
     if monitor:
         config.mode = Mode.MONITOR
     if config.mode is Mode.DRY_RUN:
-        _dry_run(config, config_path, plugin_files, out)
+        _dry_run(config, config_path, _given(plugin_files, adapter_files), out)
         return
     if out is not None:
         raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
     set_up_log(config.log)
     with Orders() as orders, reaching_the_cluster(config_path, Unreached):
-        Succession(config, config_path, plugin_files, orders.to, wall_clock, monitor=monitor).run()
+        Succession(
+            config, config_path, plugin_files, orders.to, wall_clock, monitor=monitor,
+            adapter_files=adapter_files,
+        ).run()  # fmt: skip
 
 
-def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], out: Path | None) -> None:
+def _given(plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> list[str]:
+    """The options that name these files."""
+    plugins = [word for path in plugin_files for word in ("--plugin", str(path))]
+    return [*plugins, *(word for path in adapter_files for word in ("--adapter", str(path)))]
+
+
+def _dry_run(config: Config, config_path: Path, files: list[str], out: Path | None) -> None:
+    """``files``: the options that name plugins and adapters."""
     from headway.cli.dry_run import command as dry_run
 
     if config.emulation.trace is None:
         raise UserError(
             f"{config.source}: emulation.trace: expected a trace file for mode dry-run, found none"
         )
-    arguments = ["--trace", str(config.trace_path()), "-c", str(config_path)]
-    for path in plugin_files:
-        arguments += ["--plugin", str(path)]
+    arguments = ["--trace", str(config.trace_path()), "-c", str(config_path), *files]
     if out is not None:
         arguments += ["--out", str(out)]
     dry_run.main(arguments, standalone_mode=False)

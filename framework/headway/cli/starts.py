@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from headway.cli.asking import DURATION
-from headway.cli.common import console, examples, required_config_option, say, wall_clock
+from headway.cli.common import adapter_option, console, examples, required_config_option, say, wall_clock
 from headway.errors import UserError
 
 
@@ -20,23 +20,26 @@ from headway.errors import UserError
     ),
 )
 @required_config_option
+@adapter_option
 @click.option("--since", type=DURATION, default=None, metavar="TIME",
               help="Starts that were planned in this time before now (30m, 12h, 7d). "
               "Default: all in the journal.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
               help="Write it to this file, with the measured latencies, for campaigns.")  # fmt: skip
-def command(config_path: Path, since: float | None, out: Path | None) -> None:
+def command(
+    config_path: Path, adapter_files: tuple[Path, ...], since: float | None, out: Path | None
+) -> None:
     """Tell when jobs were planned to start and when they did, and how long starts and ends take.
 
     Reads the journal of the configuration, and nothing else. Runs that drive and runs that watch (--monitor)
     are counted apart.
     """
-    from headway.config import load_config
+    from headway.config import Adapters, load_config
     from headway.experiment.planned_starts import DRIVE, encoded, planned_starts
     from headway.journal import Journal
     from headway.report.atomic import writing
 
-    config = load_config(config_path)
+    config = load_config(config_path, Adapters.with_files(adapter_files))
     with Journal.open(config.journal, create=False, read_only=True) as journal:
         found = planned_starts(journal, 0.0 if since is None else time.time() - since)
     if found is None:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from headway.cli.asking import ask_daemon
-from headway.cli.common import console, examples, required_config_option, say, wall_clock
+from headway.cli.common import (
+    adapter_option,
+    console,
+    examples,
+    required_config_option,
+    say,
+    wall_clock,
+)
 from headway.errors import Failure
 
 if TYPE_CHECKING:
@@ -18,14 +25,15 @@ if TYPE_CHECKING:
 
 @click.command("status", epilog=examples("headway status -c site.yaml"))
 @required_config_option
+@adapter_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(config_path: Path, as_json: bool) -> None:
+def command(config_path: Path, adapter_files: tuple[Path, ...], as_json: bool) -> None:
     """Tell how the daemon is: run, mode, queues, free processors, last cycle, problems."""
     import msgspec
 
     from headway.service.protocol import Status
 
-    report = ask_daemon(config_path, Status()).status
+    report = ask_daemon(config_path, adapter_files, Status()).status
     if report is None:
         raise Failure("the daemon answers without a report")
     if as_json:

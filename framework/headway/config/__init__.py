@@ -1,6 +1,6 @@
 """A site's configuration file, and the adapters that it names."""
 
-from headway.config.adapters import ADAPTERS, ClusterConfig, adapter_class, adapter_names
+from headway.config.adapters import ADAPTERS, INSTALLED, Adapters, ClusterConfig
 from headway.config.emulation import EmulationConfig, NodesConfig, TracePoolsConfig
 from headway.config.live import FEDERATION, live_adapter, live_options
 from headway.config.site import (
@@ -20,6 +20,8 @@ from headway.config.site import (
 __all__ = [
     "ADAPTERS",
     "FEDERATION",
+    "INSTALLED",
+    "Adapters",
     "ClusterConfig",
     "ClusterName",
     "Config",
@@ -33,8 +35,6 @@ __all__ = [
     "PoolConfig",
     "ServiceConfig",
     "TracePoolsConfig",
-    "adapter_class",
-    "adapter_names",
     "live_adapter",
     "live_options",
     "load_config",

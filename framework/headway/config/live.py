@@ -7,7 +7,7 @@ from typing import Any
 
 import pydantic
 
-from headway.config.adapters import ClusterConfig, adapter_class
+from headway.config.adapters import Adapters, ClusterConfig
 from headway.config.site import Config
 from headway.errors import UserError
 from headway.inputs.validation import explain_validation
@@ -23,28 +23,30 @@ def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] 
     never go back; by default each a :class:`headway.daemon.clock.RunClock` of its own.
     """
     if not config.clusters:
-        return _live_adapter(config.cluster, f"{config.source}: cluster", read_only, clock)
+        return _live_adapter(config.adapters, config.cluster, f"{config.source}: cluster", read_only, clock)
     members: dict[str, Any] = {}
     try:
         for name, cluster in config.clusters.items():
-            members[name] = _live_adapter(cluster, f"{config.source}: clusters.{name}", read_only, clock)
+            where = f"{config.source}: clusters.{name}"
+            members[name] = _live_adapter(config.adapters, cluster, where, read_only, clock)
     except BaseException:
         for member in members.values():
             member.close()
         raise
-    return adapter_class(FEDERATION, f"{config.source}: clusters")(members, clock=clock)
+    return config.adapters.get(FEDERATION, f"{config.source}: clusters")(members, clock=clock)
 
 
 def _live_adapter(
-    cluster: ClusterConfig, where: str, read_only: bool, clock: Callable[[], float] | None
-) -> Any:
-    kind, options = live_options(cluster, where)
+    adapters: Adapters, cluster: ClusterConfig, where: str, read_only: bool,
+    clock: Callable[[], float] | None,
+) -> Any:  # fmt: skip
+    kind, options = live_options(adapters, cluster, where)
     return kind(options, read_only=read_only, clock=clock)
 
 
-def live_options(cluster: ClusterConfig, where: str) -> tuple[Any, pydantic.BaseModel]:
+def live_options(adapters: Adapters, cluster: ClusterConfig, where: str) -> tuple[Any, pydantic.BaseModel]:
     """The adapter class of a real cluster, and its validated options; ``where`` they stand, for messages."""
-    kind = adapter_class(cluster.adapter, f"{where}.adapter")
+    kind = adapters.get(cluster.adapter, f"{where}.adapter")
     model = getattr(kind, "Options", None)
     if model is None:
         raise UserError(

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from headway.config.adapters import ClusterConfig, adapter_class
+from headway.config.adapters import INSTALLED, Adapters, ClusterConfig
 from headway.config.emulation import EmulationConfig
 from headway.config.section import Section
 from headway.decisions import Decision
@@ -164,6 +164,7 @@ class Config(Section):
     #: Where it was read from, for messages; not a key of the file.
     _source: str = pydantic.PrivateAttr(_NOWHERE)
     _text: str = pydantic.PrivateAttr("")
+    _adapters: Adapters = pydantic.PrivateAttr(default_factory=lambda: INSTALLED)
 
     @pydantic.model_validator(mode="after")
     def _one_or_several_clusters(self) -> Config:
@@ -179,6 +180,11 @@ class Config(Section):
     def text(self) -> str:
         """The file's text, as the journal keeps it."""
         return self._text
+
+    @property
+    def adapters(self) -> Adapters:
+        """The adapters that it can name."""
+        return self._adapters
 
     @property
     def tiers(self) -> dict[str, int]:
@@ -212,7 +218,7 @@ class Config(Section):
         plugins, if they can use it."""
         found: frozenset[type[Decision]] = frozenset()
         for where, one in self.clusters_by_place():
-            kind = adapter_class(one.adapter, f"{where}.adapter")
+            kind = self._adapters.get(one.adapter, f"{where}.adapter")
             found |= kind.capable_of(cluster, one.options) | (gives if kind.moves else frozenset())
         return found
 
@@ -220,7 +226,7 @@ class Config(Section):
         """Where the configuration names a cluster that keeps the processors of suspended jobs for them;
         None if it names none."""
         for where, one in self.clusters_by_place():
-            if not adapter_class(one.adapter, f"{where}.adapter").suspended_lend:
+            if not self._adapters.get(one.adapter, f"{where}.adapter").suspended_lend:
                 return f"{where}: adapter: {one.adapter}"
         return None
 
@@ -254,8 +260,11 @@ class Config(Section):
         return found
 
 
-def load_config(path: str | Path) -> Config:
-    """Read and validate a configuration file; :class:`UserError` if it is missing or wrong."""
+def load_config(path: str | Path, adapters: Adapters = INSTALLED) -> Config:
+    """Read and validate a configuration file; :class:`UserError` if it is missing or wrong.
+
+    ``adapters``: which it can name.
+    """
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -267,11 +276,11 @@ def load_config(path: str | Path) -> Config:
         raise UserError(f"{path}, line {line}: expected a text file in UTF-8, found {found}") from error
     except OSError as error:
         raise UserError(f"{path}: the configuration cannot be read: {error.strerror or error}") from error
-    return parse_config(text, str(path))
+    return parse_config(text, str(path), adapters)
 
 
-def parse_config(text: str, source: str = _NOWHERE) -> Config:
-    """A configuration from its text; ``source`` leads error messages."""
+def parse_config(text: str, source: str = _NOWHERE, adapters: Adapters = INSTALLED) -> Config:
+    """A configuration from its text, which can name ``adapters``; ``source`` leads error messages."""
     data = parse_yaml(text, source)
     if data is None:
         data = {}
@@ -282,9 +291,9 @@ def parse_config(text: str, source: str = _NOWHERE) -> Config:
         config = Config.model_validate(data)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, source, Config)) from error
-    config._source = source
+    config._source, config._adapters = source, adapters
     for where, cluster in config.clusters_by_place():
-        kind = adapter_class(cluster.adapter, f"{where}.adapter")
+        kind = adapters.get(cluster.adapter, f"{where}.adapter")
         if cluster.options and getattr(kind, "Options", None) is None:
             raise UserError(
                 f"{where}.options: adapter {cluster.adapter!r} has no options, found "

@@ -145,7 +145,7 @@ def make_run(
             made.callback(journal.close_unused)
             if not journal.verify(LOOK_FOR_DAMAGE):
                 log.info("the journal is large; damage was looked for in a part of it")
-            states = states_at_the_end(journal, catalogue, log)
+            states = states_at_the_end(journal, catalogue, log, config.adapters)
         _remind(adapter, journal, states, clock())
         cluster = config.with_energy(_described(adapter))
         catalogue.check_energy(configs, cluster)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.adapter import WishedFrequency
+from headway.config import INSTALLED, Adapters
 from headway.daemon.replay import learned_by_predictors, recounted
 from headway.decisions import Decision
 from headway.errors import Damaged, HeadwayError
@@ -47,9 +48,12 @@ def remembered(journal: Journal, states: Mapping[str, Any], now: float) -> Memor
     )
 
 
-def states_at_the_end(journal: Journal, catalogue: Catalogue, log: Any) -> dict[str, Any]:
-    """What the plugins knew when the last run ended or was killed."""
-    return {**saved_states(journal, log), **_learned_since(journal, catalogue, log)}
+def states_at_the_end(
+    journal: Journal, catalogue: Catalogue, log: Any, adapters: Adapters = INSTALLED
+) -> dict[str, Any]:
+    """What the plugins knew when the last run ended or was killed. ``adapters``: which its configuration can
+    name."""
+    return {**saved_states(journal, log), **_learned_since(journal, catalogue, log, adapters)}
 
 
 def states_now(journal: Journal) -> dict[str, Any]:
@@ -80,14 +84,15 @@ def saved_states(journal: Journal, log: Any) -> dict[str, Any]:
     return checkpoint.states if checkpoint is not None else last.info.plugin_states
 
 
-def _learned_since(journal: Journal, catalogue: Catalogue, log: Any) -> dict[str, Any]:
+def _learned_since(journal: Journal, catalogue: Catalogue, log: Any, adapters: Adapters) -> dict[str, Any]:
     """What predictors knew, and plugins that recount had counted, at the end of a run that was killed: its
     last checkpoint is behind."""
     last = journal.last_run()
     if last is None or last.ended_at is not None:
         return {}
     try:
-        return {**learned_by_predictors(journal, last, catalogue), **recounted(journal, last, catalogue)}
+        learned = learned_by_predictors(journal, last, catalogue, adapters)
+        return {**learned, **recounted(journal, last, catalogue, adapters)}
     except Damaged:
         raise
     except HeadwayError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headway.config import adapter_class, parse_config
+from headway.config import INSTALLED, Adapters, Config, parse_config
 from headway.decisions import Decision
 from headway.errors import UserError
 from headway.events import JobSubmitted, SitePolicyChanged
@@ -45,17 +45,19 @@ class Replay:
     cut_short: bool = False
 
 
-def scheduler_of(run: RunRecord, catalogue: Catalogue, *, counting_on: bool = False) -> Scheduler:
+def scheduler_of(
+    run: RunRecord, catalogue: Catalogue, adapters: Adapters = INSTALLED, *, counting_on: bool = False
+) -> Scheduler:
     """A scheduler as it was when ``run`` began. ``counting_on``: its plugins' states were saved later, and
-    are shown the events since.
+    are shown the events since. ``adapters``: which its configuration can name.
 
     Raises :class:`UserError` for a run that another rule decided than that of today.
     """
     _by_todays_rule(run)
-    config = parse_config(run.info.config_text, f"journal, run {run.id}")
+    config = config_of(run, adapters)
     cluster = run.info.cluster
     files = InputFiles(run.info.plugin_states.get(SAVED_AS))
-    emulated = adapter_class("emulated").capable_of(cluster) if run.info.mode == Mode.DRY_RUN else None
+    emulated = INSTALLED.get("emulated").capable_of(cluster) if run.info.mode == Mode.DRY_RUN else None
     configs = catalogue.enabled(config.plugin_configs())
     able = emulated if emulated is not None else config.capabilities(cluster, catalogue.gives(configs))
     return Scheduler(
@@ -74,7 +76,14 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue, *, counting_on: bool = Fa
     )
 
 
-def learned(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
+def config_of(run: RunRecord, adapters: Adapters = INSTALLED) -> Config:
+    """The configuration of a recorded run, which can name ``adapters``."""
+    return parse_config(run.info.config_text, f"journal, run {run.id}", adapters)
+
+
+def learned(
+    journal: Journal, run: RunRecord, catalogue: Catalogue, adapters: Adapters = INSTALLED
+) -> dict[str, Any]:
     """What the plugins know at the end of what is recorded of ``run``, by name: what its last checkpoint
     kept, and what those that observe make of the events since.
 
@@ -84,25 +93,29 @@ def learned(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str,
     if kept is not None:
         states = {**run.info.plugin_states, **kept.states}
         run = replace(run, info=replace(run.info, plugin_states=states))
-    scheduler = scheduler_of(run, catalogue)
+    scheduler = scheduler_of(run, catalogue, adapters)
     for cycle in journal.cycles(run.id, None if kept is None else kept.seq):
         scheduler.follow(cycle.now, cycle.events)
     return scheduler.checkpoint()
 
 
-def learned_by_predictors(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
+def learned_by_predictors(
+    journal: Journal, run: RunRecord, catalogue: Catalogue, adapters: Adapters = INSTALLED
+) -> dict[str, Any]:
     """The same of the plugins that predict runtimes alone: they go by events, not by decisions. What those
     know that promise something, too, is in the checkpoint, which may be later than that of the others."""
     return {
         name: state
-        for name, state in learned(journal, run, catalogue).items()
+        for name, state in learned(journal, run, catalogue, adapters).items()
         if name in catalogue.names()
         and "predict_runtime" in hooks_of(catalogue.get(name))
         and traits_of(catalogue.get(name)).checkpoint != "promises"
     }
 
 
-def recounted(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
+def recounted(
+    journal: Journal, run: RunRecord, catalogue: Catalogue, adapters: Adapters = INSTALLED
+) -> dict[str, Any]:
     """What the plugins whose checkpoint holds counts have counted by the end of what is recorded of ``run``,
     by name: what its last checkpoint kept, and all events since.
 
@@ -110,7 +123,7 @@ def recounted(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[st
     about, so the sums are those of then.
     """
     names = [
-        one.name for one in catalogue.enabled(parse_config(run.info.config_text, "").plugin_configs())
+        one.name for one in catalogue.enabled(config_of(run, adapters).plugin_configs())
         if traits_of(catalogue.get(one.name)).checkpoint == "counts"
     ]  # fmt: skip
     if not names:
@@ -119,7 +132,7 @@ def recounted(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[st
     if kept is not None:
         states = {**run.info.plugin_states, **kept.states}
         run = replace(run, info=replace(run.info, plugin_states=states))
-    scheduler = scheduler_of(run, catalogue, counting_on=kept is not None)
+    scheduler = scheduler_of(run, catalogue, adapters, counting_on=kept is not None)
     if kept is not None:
         for event in journal.before(run.id, kept.seq):
             scheduler.follow(event.time, [event], names if isinstance(event, SitePolicyChanged) else ())
@@ -176,6 +189,7 @@ def replay(
     catalogue: Catalogue,
     run_id: int | None = None,
     on_cycle: Callable[[], None] | None = None,
+    adapters: Adapters = INSTALLED,
 ) -> Replay:
     """Repeat a run (default: the last) and compare every decision.
 
@@ -189,7 +203,7 @@ def replay(
         have = ", ".join(str(run.id) for run in runs)
         raise UserError(f"{journal.name}: expected one of the runs {have}, found run {run_id} asked for")
     result = Replay(chosen[-1])
-    scheduler = scheduler_of(result.run, catalogue)
+    scheduler = scheduler_of(result.run, catalogue, adapters)
     ended = result.run.ended_at is not None
     last = None
     for cycle in journal.cycles(result.run.id):

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from headway.config import Config, load_config
+from headway.config import Adapters, Config, load_config
 from headway.daemon.made import MadeRun, OrdersTo, Unreached, make_run
 from headway.engine import Engine, Stopped
 from headway.errors import HeadwayError, UserError
@@ -37,11 +37,14 @@ class Succession:
         tell_time: Callable[[float], str],
         *,
         monitor: bool = False,
+        adapter_files: tuple[Path, ...] = (),
     ) -> None:
-        """``monitor``: apply nothing, whatever the file at ``path`` says."""
+        """``monitor``: apply nothing, whatever the file at ``path`` says. ``plugin_files`` and
+        ``adapter_files`` are read again for each run that a reload begins."""
         self._first = config
         self._path = path
         self._plugin_files = plugin_files
+        self._adapter_files = adapter_files
         self._orders_to = orders_to
         self._tell_time = tell_time
         self._monitor = monitor
@@ -100,7 +103,7 @@ class Succession:
             dropped.close(current)
 
     def _read_again(self) -> Config:
-        fresh = load_config(self._path)
+        fresh = load_config(self._path, Adapters.with_files(self._adapter_files))
         if fresh.mode is Mode.DRY_RUN:
             raise UserError(f"{self._path}: mode: a running daemon cannot change to dry-run")
         if self._monitor:

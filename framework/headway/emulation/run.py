@@ -13,7 +13,7 @@ import pydantic
 
 from headway import __version__, inputs
 from headway.adapter import Outcome
-from headway.config import adapter_class
+from headway.config import INSTALLED
 from headway.decisions import Decision, PowerUp
 from headway.emulation.collector import quiet_collector
 from headway.emulation.delays import Delays, MeasuredDelays
@@ -129,7 +129,7 @@ class _Emulation:
         return _Parts(plugins, physics, cluster, adapter, self._scheduler(adapter, plugins))
 
     def _plugins(self) -> Plugins:
-        kind, configs = adapter_class("emulated"), self.plugin_configs
+        kind, configs = INSTALLED.get("emulated"), self.plugin_configs
         self.catalogue.check_energy(configs, self.given)
         plugins = Plugins.load(configs, self.catalogue, kind.capable_of(self.given))
         if not plugins.implementations("schedule"):
@@ -143,7 +143,7 @@ class _Emulation:
         """The emulated cluster with its jobs. Faults and latencies have generators of their own."""
         seeds = np.random.SeedSequence(self.seed).spawn(3)
         jobs = self.jobs if physics.sharing is None else with_cpu_use(self.jobs, physics.sharing, self.seed)
-        adapter = adapter_class("emulated")(
+        adapter = INSTALLED.get("emulated")(
             cluster,
             jobs,
             commands=self.commands,
@@ -360,7 +360,7 @@ def _judged(result: JobResult, in_vain: Mapping[str, Refused]) -> JobResult:
 
 def validated_faults(options: dict[str, Any], where: str = "emulation.faults") -> Any:
     """The emulated cluster's faults from their options; :class:`UserError`, led by ``where``, if wrong."""
-    model = adapter_class("emulated").Faults
+    model = INSTALLED.get("emulated").Faults
     try:
         return model.model_validate(options)
     except pydantic.ValidationError as error:

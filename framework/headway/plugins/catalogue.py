@@ -8,10 +8,8 @@ each plugin and catching what it raises.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import sys
-import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
@@ -24,6 +22,7 @@ from headway.decisions import Decision
 from headway.errors import UserError, nearest
 from headway.inputs import InputFiles
 from headway.inputs.extras import extra_of, how_to_install
+from headway.inputs.python_file import load_file, own_classes
 from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
 from headway.plugins.contract import name_of, options_model, traits_of
@@ -211,26 +210,7 @@ class Catalogue:
         )
 
     def _load_file(self, path: Path) -> None:
-        if not path.is_file():
-            raise UserError(f"--plugin {path}: expected a Python file, found no such file")
-        name = f"headway_plugin_{path.stem}"
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise UserError(f"--plugin {path}: expected a Python file with the ending .py")
-        module = importlib.util.module_from_spec(spec)
-        before = sys.modules.get(name)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except (Exception, SystemExit) as error:
-            # A daemon goes on with the plugin that it has.
-            if before is not None:
-                sys.modules[name] = before
-            line = _line_in(error, path)
-            raise UserError(
-                f"--plugin {path}{line}: does not load: {type(error).__name__}: {error}"
-            ) from error
-        own = [cls for _, cls in inspect.getmembers(module, inspect.isclass) if cls.__module__ == name]
+        own = own_classes(load_file(path, "--plugin"))
         found = [cls for cls in own if marked(cls)]
         if not found:
             without = ", ".join(f"{cls.__name__}.{method}" for cls in own for method in unmarked(cls))
@@ -244,14 +224,6 @@ class Catalogue:
             self._classes[label] = cls
             self._sources[label] = str(path)
             self.from_files.append(label)
-
-
-def _line_in(error: BaseException, path: Path) -> str:
-    if isinstance(error, SyntaxError) and error.lineno:
-        return f", line {error.lineno}"
-    here = path.resolve()
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == here]
-    return f", line {frames[-1].lineno}" if frames else ""
 
 
 def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None) -> Any:

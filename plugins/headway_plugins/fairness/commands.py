@@ -11,7 +11,14 @@ import numpy as np
 from rich.table import Table
 
 from headway.cli.asking import DURATION
-from headway.cli.common import console, examples, required_config_option, say, wall_clock
+from headway.cli.common import (
+    adapter_option,
+    console,
+    examples,
+    required_config_option,
+    say,
+    wall_clock,
+)
 from headway.errors import UserError
 from headway.metrics import job_columns
 from headway.report.quantities import NONE, duration, number, share
@@ -19,6 +26,7 @@ from headway.report.quantities import NONE, duration, number, share
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headway.config import Adapters
     from headway.metrics import JobColumns
     from headway.results import RunResult
     from headway_plugins.accounts.tree import Tree
@@ -30,16 +38,17 @@ _LISTED = 10
 
 @click.command("fairness", epilog=examples("headway fairness -c site.yaml --since 7d"))
 @required_config_option
+@adapter_option
 @click.option("--since", type=DURATION, default="7d", show_default=True, metavar="TIME",
               help="Judge the jobs that ended in this time before now (30m, 12h, 7d).")  # fmt: skip
-def command(config_path: Path, since: float) -> None:
+def command(config_path: Path, adapter_files: tuple[Path, ...], since: float) -> None:
     """Tell whom the cluster served unfairly: who got less than an equal share of the processors in use, and
     who overtook them.
 
     Reads the journal of the configuration, and nothing else; what happened while no daemon ran is not in
     it. Fair start times need a run that can be repeated: headway dry-run --with fairness.
     """
-    from headway.config import load_config
+    from headway.config import Adapters, load_config
     from headway.journal import Journal
     from headway_plugins.fairness.equality import resource_equality
     from headway_plugins.fairness.figures import by_name, missed
@@ -47,7 +56,7 @@ def command(config_path: Path, since: float) -> None:
     from headway_plugins.fairness.plugin import STANDING_HEADS, standing_row
     from headway_plugins.fairness.shares import against_shares
 
-    config = load_config(config_path)
+    config = load_config(config_path, Adapters.with_files(adapter_files))
     with Journal.open(config.journal, create=False, read_only=True) as journal:
         told = past(journal)
     if told is None:
@@ -75,7 +84,7 @@ def command(config_path: Path, since: float) -> None:
     for name, row in list(users.items())[:_LISTED]:
         table.add_row(name or NONE, number(row["jobs"]), _hours(row["lost"]))
     screen.print(table)
-    tree = _site_shares(told)
+    tree = _site_shares(told, config.adapters)
     if tree is not None:
         table = Table(*STANDING_HEADS, box=None, pad_edge=False, title_justify="left",
                       title="By the site's shares, processor-hours since the journal begins")  # fmt: skip
@@ -108,14 +117,14 @@ def _show_worst(
     console().print(table)
 
 
-def _site_shares(told: Past) -> Tree | None:
+def _site_shares(told: Past, adapters: Adapters) -> Tree | None:
     """The accounts of the daemon's fair share, as it knew them last; None: it has none."""
     from headway.daemon.replay import scheduler_of
     from headway.plugins import Catalogue
     from headway_plugins.accounts.associations import entry_of
     from headway_plugins.priority.fair_share import FairShare
 
-    for plugin in scheduler_of(told.last_run, Catalogue()).plugins.by_name.values():
+    for plugin in scheduler_of(told.last_run, Catalogue(), adapters).plugins.by_name.values():
         if isinstance(plugin, FairShare):
             tree = plugin.tree
             if "policy" in plugin.traits.requires and told.policy is not None:

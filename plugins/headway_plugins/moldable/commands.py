@@ -40,6 +40,7 @@ def command(
     config_path: Path | None,
     journal_path: str | None,
     plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...],
     pool: str | None,
     algorithm: str | None,
     every: bool,
@@ -60,7 +61,7 @@ def command(
     if list_path is None:
         if processors is not None:
             raise click.UsageError("--processors: expected --list with it, found none")
-        show(*_waiting(config_path, journal_path, plugin_files, pool), algorithm, every)
+        show(*_waiting(config_path, journal_path, plugin_files, adapter_files, pool), algorithm, every)
         return
     if config_path is not None or journal_path is not None or pool is not None:
         raise click.UsageError("expected either --list, or a live queue by --config or --journal")
@@ -71,13 +72,14 @@ def command(
 
 
 def _waiting(
-    config_path: Path | None, journal_path: str | None, plugin_files: tuple[Path, ...], name: str | None
-) -> tuple[Plans, list[str]]:
+    config_path: Path | None, journal_path: str | None, plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...], name: str | None,
+) -> tuple[Plans, list[str]]:  # fmt: skip
     """The plans for what waits in a pool of the last recorded run, and the jobs' ids and names."""
     from headway_plugins.moldable.advice import plans
     from headway_plugins.moldable.policy import Moldable, frontier
 
-    scheduler, now = repeat_last_run(config_path, journal_path, plugin_files)
+    scheduler, now = repeat_last_run(config_path, journal_path, plugin_files, adapter_files)
     state, pool = scheduler.state, pool_of(scheduler, name)
     state.now = now
     enabled = (one for one in scheduler.plugins.by_name.values() if isinstance(one, Moldable))

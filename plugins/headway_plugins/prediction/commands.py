@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import console, examples, say
+from headway.cli.common import adapter_option, console, examples, say
 from headway.cli.numbers import FiniteRange
 from headway.errors import UserError, nearest
 
 if TYPE_CHECKING:
+    from headway.config import Adapters
     from headway_plugins.prediction.applications import Application
     from headway_plugins.prediction.models import Model, Prediction
     from headway_plugins.prediction.regression import Checks
@@ -46,17 +47,18 @@ _pool = click.option("--pool", help="Only runs there: histories of two kinds of 
 @_formula
 @_runs
 @_config
+@adapter_option
 @_pool
 def fit(
     name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
-    config_path: Path | None, pool: str | None,
+    config_path: Path | None, adapter_files: tuple[Path, ...], pool: str | None,
 ) -> None:  # fmt: skip
     """Fit an application's formula to its recorded runs.
 
     Tells each term's coefficient, how well they explain the runs, and whether the residuals look as they
     should.
     """
-    model = _of(name, applications_path, formula, runs_path, config_path, pool)
+    model = _of(name, applications_path, formula, runs_path, config_path, adapter_files, pool)
     show_fit(name, model)
 
 
@@ -71,6 +73,7 @@ def fit(
 @_formula
 @_runs
 @_config
+@adapter_option
 @_pool
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter. Repeatable.")
 @click.option("--nodes", help="Numbers of nodes: 8,12 or 8..64, which is 8, 16, 32 and 64.")
@@ -78,7 +81,7 @@ def fit(
               help="Seconds of which suggested limits are multiples.")  # fmt: skip
 def predict(
     name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
-    config_path: Path | None, pool: str | None,
+    config_path: Path | None, adapter_files: tuple[Path, ...], pool: str | None,
     settings: tuple[str, ...], nodes: str | None, granularity: float,
 ) -> None:  # fmt: skip
     """Predict how long further runs of an application take, and suggest limits for them.
@@ -95,26 +98,28 @@ def predict(
             raise UserError(f"--set {setting}: expected NAME=VALUE, and each name once")
         words[key.strip()] = value.strip()
     given = parse_settings(words, "--set")
-    model = _of(name, applications_path, formula, runs_path, config_path, pool)
+    model = _of(name, applications_path, formula, runs_path, config_path, adapter_files, pool)
     show_predictions(model, _points(model.application, given, nodes), granularity)
 
 
 def _of(
     name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
-    config_path: Path | None, pool: str | None,
+    config_path: Path | None, adapter_files: tuple[Path, ...], pool: str | None,
 ) -> Model:  # fmt: skip
     """The runs that the options name, and how to fit them."""
     if config_path is not None:
         if applications_path is not None or formula is not None or runs_path is not None:
             raise UserError("expected either --config or --runs with --applications or --formula, found both")
-        return _recorded(name, config_path, pool)
+        from headway.config import Adapters
+
+        return _recorded(name, config_path, Adapters.with_files(adapter_files), pool)
     application = _application(name, applications_path, formula)
     if runs_path is None:
         raise UserError("expected --runs FILE or --config FILE, found neither")
     return _model(name, application, runs_path, pool)
 
 
-def _recorded(name: str, path: Path, pool: str | None) -> Model:
+def _recorded(name: str, path: Path, adapters: Adapters, pool: str | None) -> Model:
     """What a daemon has recorded of an application; says how good its predictions were."""
     from headway.config import load_config
     from headway.daemon.replay import learned_by_predictors
@@ -122,7 +127,7 @@ def _recorded(name: str, path: Path, pool: str | None) -> Model:
     from headway.plugins import Catalogue, make_plugin
     from headway_plugins.prediction.scopred import Scopred
 
-    config = load_config(path)
+    config = load_config(path, adapters)
     catalogue = Catalogue()
     enabled = [
         one for one in catalogue.enabled(config.plugin_configs())
@@ -135,7 +140,7 @@ def _recorded(name: str, path: Path, pool: str | None) -> Model:
         raise UserError(f"{path}: no application is called {name!r}.{nearest(name, plugin.applications)}")
     with Journal.open(config.journal, create=False, read_only=True) as journal:
         run = journal.last_run()
-        states = learned_by_predictors(journal, run, catalogue) if run is not None else {}
+        states = learned_by_predictors(journal, run, catalogue, adapters) if run is not None else {}
     if enabled[0].name in states:
         plugin.restore(states[enabled[0].name])
     kinds = plugin.kinds(name)

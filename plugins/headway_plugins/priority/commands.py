@@ -51,6 +51,7 @@ def shares(
     config_path: Path | None,
     journal_path: str | None,
     plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...],
     parsable: bool,
     html: Path | None,
 ) -> None:
@@ -71,7 +72,7 @@ def shares(
         course.look(_fair_share(running), at)
 
     scheduler, now = repeat_last_run(
-        config_path, journal_path, plugin_files, look if html is not None else None
+        config_path, journal_path, plugin_files, adapter_files, look if html is not None else None
     )
     plugin = _fair_share(scheduler)
     if html is not None:
@@ -104,6 +105,7 @@ def priority(
     config_path: Path | None,
     journal_path: str | None,
     plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...],
     parsable: bool,
     norm: bool,
 ) -> None:
@@ -114,7 +116,7 @@ def priority(
     from headway.errors import UserError
     from headway_plugins.priority.multifactor import Multifactor
 
-    scheduler, now = repeat_last_run(config_path, journal_path, plugin_files)
+    scheduler, now = repeat_last_run(config_path, journal_path, plugin_files, adapter_files)
     plugins = scheduler.plugins.by_name.values()
     plugin = next((one for one in plugins if isinstance(one, Multifactor)), None)
     if plugin is None:

@@ -55,6 +55,7 @@ def command(
     config_path: Path | None,
     journal_path: str | None,
     plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...],
     pool: str | None,
     every: bool,
 ) -> None:
@@ -78,7 +79,7 @@ def command(
         ):  # fmt: skip
             if given is not None:
                 raise click.UsageError(f"{name}: expected --list with it, found none")
-        _show_tonight(*repeat_last_run(config_path, journal_path, plugin_files), pool, every)
+        _show_tonight(*repeat_last_run(config_path, journal_path, plugin_files, adapter_files), pool, every)
         return
     if config_path is not None or journal_path is not None or pool is not None:
         raise click.UsageError("expected either --list, or a live window by --config or --journal")

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from headway.cli.asking import Duration
-from headway.cli.common import config_option, examples, plugin_option, prepare_directory
+from headway.cli.common import adapter_option, config_option, examples, plugin_option, prepare_directory
 from headway.cli.dry_run.asked import Asked
 from headway.cli.dry_run.copied import run_copy
 from headway.cli.dry_run.emulated import run_workload
@@ -60,6 +60,7 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("--with", "further", multiple=True, metavar="NAME",
               help="Enable this plugin, too, behind the others (such as fairness). Repeatable.")  # fmt: skip
 @plugin_option
+@adapter_option
 @click.option("--energy", "energy", metavar="PROFILE",
               help="Energy profile, installed (chandio2014, present-day) or a file: adds power and energy "
               "to the results.")  # fmt: skip

@@ -66,12 +66,13 @@ class Machine(_Group):
 
 @dataclass(frozen=True)
 class Plugins(_Group):
-    """The configuration, and the plugins that are not in it."""
+    """The configuration, and the plugins and adapters that are in files of their own."""
 
     config_path: Path | None
     policy: str | None
     further: tuple[str, ...]
     plugin_files: tuple[Path, ...]
+    adapter_files: tuple[Path, ...]
 
 
 @dataclass(frozen=True)

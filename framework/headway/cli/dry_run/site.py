@@ -37,11 +37,15 @@ class Site:
     def of(cls, asked: Asked) -> Site:
         """Read the configuration that was asked for and set up its log; :class:`UserError` for a plugin or
         an option that does not exist."""
-        from headway.config import load_config, parse_config
+        from headway.config import Adapters, load_config, parse_config
         from headway.plugins import Catalogue
 
         said = asked.plugins
-        config = load_config(said.config_path) if said.config_path else parse_config("mode: dry-run")
+        adapters = Adapters.with_files(said.adapter_files)
+        if said.config_path is not None:
+            config = load_config(said.config_path, adapters)
+        else:
+            config = parse_config("mode: dry-run", adapters=adapters)
         set_up_log(config.log)
         catalogue = Catalogue(said.plugin_files)
         chosen = enabled(config, catalogue, said.policy, said.config_path is not None)
