@@ -18,6 +18,9 @@ from hypothesis import HealthCheck, settings
 from postgres_server import PostgresServer, programs
 from sshd import Sshd, missing
 
+#: The fixture `drive` of the conformance suite; the sites are in tests/conformance.
+pytest_plugins = ["headway.conformance"]
+
 #: How many times its examples each property is given (`make properties`); 0: a part of them, the same ones in
 #: each run.
 EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES") or 0)

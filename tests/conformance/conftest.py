@@ -1,4 +1,4 @@
-"""The clusters of the conformance suite, each started once: fixtures ``site`` and ``drive``.
+"""The clusters of the conformance suite, each started once: the fixture ``site``.
 
 A real PBS and a real LSF are started where launchers of them are there.
 ``HEADWAY_CONFORMANCE=pbs`` (or ``lsf``) runs the suite on the real one whose commands are in PATH instead:
@@ -11,12 +11,11 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driven import Driven
 from sites import (
     EmulatedLsf,
     EmulatedPbs,
@@ -25,13 +24,14 @@ from sites import (
     PbsSite,
     RealLsf,
     RealPbs,
-    Site,
     SlurmOverSsh,
     SlurmSite,
 )
 from slurm_cluster import SlurmCluster
 from slurm_releases import INSTALLED, SLURM24, Release
 from sshd import Sshd
+
+from headway.conformance import Site
 
 REAL = os.environ.get("HEADWAY_CONFORMANCE", "")
 ALL = (
@@ -119,18 +119,3 @@ def _real(name: str) -> Site:
         if (value := os.environ.get(f"HEADWAY_CONFORMANCE_{key.upper()}"))
     }
     return kinds[name](os.environ, **settings)
-
-
-@pytest.fixture
-def drive(site: Site) -> Iterator[Callable[..., Driven]]:
-    """Begin to drive the cluster: ``drive(read_only=True)``. What a test leaves there is removed."""
-    opened: list[Driven] = []
-
-    def begin(**options: Any) -> Driven:
-        opened.append(Driven(site, **options))
-        return opened[-1]
-
-    yield begin
-    for driven in opened:
-        driven.adapter.close()
-    site.clean()

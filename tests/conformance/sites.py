@@ -1,13 +1,10 @@
-"""Clusters that the conformance suite runs on: what a test does to them behind the adapter's back.
+"""The clusters that the conformance suite runs on here (:class:`headway.conformance.Site`).
 
-A :class:`Site` is a cluster with at least three nodes on which nobody else works, whose own scheduler is
-switched off, and an adapter for it. What a cluster cannot be made to do (a real server is not stopped)
-its ``can`` does not name, and the test says so and is skipped.
+What a cluster cannot be made to do (a real server is not stopped) its ``can`` does not name.
 """
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import getpass
 import json
@@ -15,8 +12,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +24,7 @@ from waiting import HANG
 
 from headway import decisions as d
 from headway.adapter import ClusterAdapter
+from headway.conformance import NAMES, PACE, Site, Wanted
 from headway.errors import Failure
 from headway.model import (
     ClusterDescription,
@@ -51,8 +48,11 @@ from headway_adapters.transport import LocalTransport, Result, Transport
 PROCESSORS = 4
 #: For real hangs only, seconds.
 LONG = 120.0
-#: How often an adapter looks, seconds: the tests wait for it.
-PACE = {"poll_interval": 0.2, "confirm_interval": 0.05, "start_timeout": 2.0, "command_timeout": 5.0}
+#: Commands that change something, of all batch systems.
+CHANGING = {"qrun", "qdel", "qhold", "qrls", "qalter", "qsig", "qrerun", "brun", "bkill", "bstop", "bresume",
+            "bmod", "brequeue", "scancel"}  # fmt: skip
+#: What every site of commands can be made to do.
+ORDINARY = frozenset({"again", "after", "holds", "shapes", "signals", "drain", "changes"})
 
 
 class Recorder(Transport):
@@ -70,147 +70,6 @@ class Recorder(Transport):
         self._inner.close()
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A job that a test submits; see :meth:`Site.submit`."""
-
-    processors: int
-    seconds: float
-    nodes: int
-    held: bool
-    name: str
-    minutes: int
-    after: str
-
-
-class Site(abc.ABC):
-    """A cluster. Times are seconds."""
-
-    name: str
-    #: What beyond the commands can be done to it: "drain", "outage", "faults", "drop",
-    #: "read_only" (its commands are recorded), "again" (a second adapter), "shapes" (any number of
-    #: processors on each of several nodes), "names", "parts" (jobs of several parts).
-    can: frozenset[str] = frozenset()
-    #: How long to wait for what should happen.
-    patience: float = 15.0
-    #: The jobs of the present test, and the nodes that it drained.
-    mine: set[str]
-    drained: set[str]
-
-    @abc.abstractmethod
-    def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
-        """A new adapter of this cluster."""
-
-    def submit(
-        self,
-        processors: int = 1,
-        seconds: float = 60.0,
-        *,
-        nodes: int = 0,
-        held: bool = False,
-        name: str = "job",
-        minutes: int = 10,
-        after: str = "",
-    ) -> str:
-        """A user's job of so many processors (on so many nodes, the same number on each); its id.
-
-        ``held``: by its user. ``after``: a job that must have completed.
-        """
-        job_id = self.bring(Wanted(processors, seconds, nodes, held, name, minutes, after))
-        self.mine.add(job_id)
-        return job_id
-
-    def submit_parts(self, *processors: int) -> str:
-        """A user's job of parts that start together, of so many processors each; its id."""
-        job_id = self.bring_parts(processors)
-        self.mine.add(job_id)
-        return job_id
-
-    def bring_parts(self, processors: Sequence[int]) -> str:
-        """Submit a job of several parts; its id."""
-        raise NotImplementedError
-
-    @abc.abstractmethod
-    def bring(self, job: Wanted) -> str:
-        """Submit a job; its id."""
-
-    @abc.abstractmethod
-    def release(self, job_id: str) -> None:
-        """Its user ends the hold."""
-
-    @abc.abstractmethod
-    def cancel(self, job_id: str) -> None:
-        """Its user removes it."""
-
-    @abc.abstractmethod
-    def drain(self, node: str) -> None:
-        """An operator takes a node out of service."""
-
-    @abc.abstractmethod
-    def undrain(self, node: str) -> None:
-        """And puts it back."""
-
-    @abc.abstractmethod
-    def runs(self) -> dict[str, Placement]:
-        """All that runs or is suspended, and where."""
-
-    @abc.abstractmethod
-    def waits(self) -> set[str]:
-        """All that waits."""
-
-    def running(self) -> dict[str, Placement]:
-        """What the cluster itself says that runs of the present test's jobs, and where."""
-        return {job_id: placement for job_id, placement in self.runs().items() if job_id in self.mine}
-
-    def waiting(self) -> set[str]:
-        """What the cluster itself says that waits of the present test's jobs."""
-        return self.waits() & self.mine
-
-    def now(self) -> float:
-        """The time that the adapter tells."""
-        return time.time()
-
-    def executions(self, job_id: str) -> int:
-        """How often a job was started, where that is known."""
-        raise NotImplementedError
-
-    def reserving(self) -> dict[str, Any]:
-        """Prepare the cluster for reservations; the adapter's options with which it makes them."""
-        return {}
-
-    def telling(self) -> dict[str, Any]:
-        """Prepare the cluster for notes at jobs; the adapter's options with which it writes them."""
-        return {}
-
-    def drop(self, job_id: str) -> None:
-        """Make a job disappear without a trace."""
-        raise NotImplementedError
-
-    def outage(self) -> contextlib.AbstractContextManager[None]:
-        """The batch system's daemon does not answer meanwhile."""
-        raise NotImplementedError
-
-    def fault(self, kind: str) -> contextlib.AbstractContextManager[None]:
-        """Something is wrong meanwhile, in the words of ``emulator-ctl fault``."""
-        raise NotImplementedError
-
-    def commands(self, adapter: ClusterAdapter) -> list[tuple[str, ...]]:
-        """The commands that an adapter has run, where they are recorded."""
-        raise NotImplementedError
-
-    def clean(self) -> None:
-        """Remove the test's jobs and put its nodes back."""
-        for job_id in {*self.running(), *self.waiting()} if self.mine else ():
-            with contextlib.suppress(Failure):
-                self.cancel(job_id)
-        for node in self.drained:
-            self.undrain(node)
-        self.mine, self.drained = set(), set()
-
-    def close(self) -> None:  # noqa: B027 (a real one stays)
-        """Take the cluster down."""
-
-
 # ---------------------------------------------------------------------- the emulated cluster
 
 
@@ -218,7 +77,7 @@ class EmulatedSite(Site):
     """The emulated cluster in virtual time: the adapter is the cluster, so there is one for each test."""
 
     name = "emulated"
-    can = frozenset({"names", "shapes", "parts"})
+    can = frozenset({"after", "holds", "shapes", "parts"})
 
     def __init__(self) -> None:
         pool = PoolDescription("batch")
@@ -285,14 +144,15 @@ class EmulatedSite(Site):
 class CommandSite(Site):
     """A batch system that is spoken to through its commands."""
 
-    can = frozenset({"drain", "read_only", "again", "shapes"})
+    can = ORDINARY
+    names: Collection[str] = ()
 
     def __init__(self, environment: Mapping[str, str], *, user: str = "") -> None:
         """``user`` gives the users' commands."""
         self.mine, self.drained = set(), set()
         self.environment = dict(environment)
         self.user = user
-        self._recorders: dict[int, Recorder] = {}
+        self._recorders: list[Recorder] = []
 
     def run(self, *argv: str, user: bool = False, stdin: str = "") -> str:
         """Run a command, as the user if ``user``; what it printed. Raises :class:`Failure`."""
@@ -313,16 +173,17 @@ class CommandSite(Site):
     def recorder(self, adapter_of: Any) -> Any:
         """An adapter whose commands are recorded: ``adapter_of(transport)``."""
         recorder = Recorder(self.transport())
-        adapter = adapter_of(recorder)
-        self._recorders[id(adapter)] = recorder
-        return adapter
+        self._recorders.append(recorder)
+        return adapter_of(recorder)
 
     def transport(self) -> Transport:
         """A new way to the commands."""
         return LocalTransport(environment=self.environment, workers=8)
 
-    def commands(self, adapter: ClusterAdapter) -> list[tuple[str, ...]]:
-        return self._recorders[id(adapter)].commands
+    def changes(self) -> list[tuple[str, ...]]:
+        """The commands of adapters that changed something."""
+        ran = [argv for recorder in self._recorders for argv in recorder.commands]
+        return [argv for argv in ran if argv[0] in CHANGING or argv[:2] == ("scontrol", "update")]
 
 
 class PbsSite(CommandSite):
@@ -534,7 +395,9 @@ class LsfSite(CommandSite):
 class RealLsf(LsfSite):
     """A real LSF of several hosts, started for the tests; alice submits, headway administers the queue."""
 
-    can = LsfSite.can | {"outage", "names"}
+    can = LsfSite.can | {"outage"}
+    # tests/integration/test_drive_lsf.py tries the others.
+    names = (NAMES[3],)
     patience = LONG
     #: Starts, and commands through the launcher, take their time.
     pace: Mapping[str, float] = {**PACE, "start_timeout": 60.0, "command_timeout": 30.0}
@@ -571,7 +434,8 @@ class RealLsf(LsfSite):
 class _Emulated(CommandSite):
     """What an emulator can be made to do besides."""
 
-    can = CommandSite.can | {"outage", "drop", "names", "faults"}
+    can = ORDINARY | {"executions", "outage", "drop", "garbage", "truncate", "slow-start", "refuse-start"}
+    names = NAMES
     emulator: Emulator
 
     def as_user(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -588,7 +452,8 @@ class _Emulated(CommandSite):
 
     @contextlib.contextmanager
     def fault(self, kind: str) -> Iterator[None]:
-        self.control("fault", kind)
+        # Slow are the start commands alone.
+        self.control("fault", "slow:30@qrun,brun" if kind == "slow-start" else kind)
         try:
             yield
         finally:
@@ -640,7 +505,13 @@ class SlurmSite(CommandSite):
     """A throw-away Slurm of four nodes."""
 
     name = "slurm"
-    can = CommandSite.can | {"outage", "names", "parts"}
+    can = ORDINARY | {"outage", "parts"}
+    # sbatch takes none of several lines.
+    names = tuple(name for name in NAMES if "\n" not in name)
+    # Slurm may be quicker with a released job than headway with its own hold.
+    starts_released = True
+    rests_requeued = True
+    loses_early_signals = True
     patience = 30.0
 
     def __init__(self, cluster: SlurmCluster) -> None:
@@ -726,7 +597,9 @@ class SlurmOverSsh(SlurmSite):
     """The same Slurm, reached through an SSH server on this machine."""
 
     name = "slurm-over-ssh"
-    can = SlurmSite.can - {"read_only"}
+    can = SlurmSite.can - {"changes"}
+    # The others are tried on the same Slurm without SSH.
+    names = (NAMES[3],)
 
     def __init__(self, cluster: SlurmCluster, server: Any) -> None:
         super().__init__(cluster)

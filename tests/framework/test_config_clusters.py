@@ -39,7 +39,8 @@ def test_each_cluster_is_an_adapter_with_options_of_its_own() -> None:
         ("clusters: {siteA: slurm}", "site.yaml: clusters.siteA: expected keys and values, found 'slurm'"),
         (
             "clusters: {siteA: {adapter: slrum}}",
-            "site.yaml: clusters.siteA.adapter: no adapter is called 'slrum'. Did you mean 'slurm'?",
+            "site.yaml: clusters.siteA.adapter: no adapter is called 'slrum'. Did you mean 'slurm'? If its "
+            "class is in a file, give that file: --adapter FILE.py",
         ),
         ("clusters: {siteA: {adaptor: slurm}}", "site.yaml: clusters.siteA.adaptor: unknown key"),
         (

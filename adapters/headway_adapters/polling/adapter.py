@@ -180,6 +180,10 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
 
     # ------------------------------------------------------------------ the loop
 
+    def now(self) -> float:
+        """The time that everything here goes by, absolute seconds; it never goes back."""
+        return self._clock()
+
     def describe(self) -> ClusterDescription:
         name = self.learn()
         look = self.look(None)

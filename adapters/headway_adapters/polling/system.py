@@ -2,7 +2,7 @@
 
 An adapter is one class that extends ``PollingAdapter`` and overrides methods of :class:`BatchSystem`. It
 states ``system`` (the word in the log), ``title`` (the name for people), ``Options`` and ``capabilities``,
-and gives the constructor its client and its options. Four methods must be there:
+and gives the constructor its client and its options. ``docs/adapters.md`` has a complete example. Four methods must be there:
 
 =====================  ========================================================================
 :meth:`learn`          what is learned about the cluster once; answers the cluster's name
@@ -39,6 +39,7 @@ To do this, the class has the parts of the adapter that it extends:
 ``self.guard``         whether a job may be started, by the last look
 ``self.flights``       the starts that are on their way
 ``self.notes``         logs what is odd, each once
+``self.now()``         the time, absolute seconds
 =====================  ========================================================================
 
 :meth:`learn` and :meth:`look` raise :class:`headway.errors.Failure` (best

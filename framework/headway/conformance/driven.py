@@ -6,12 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from sites import Site
-from waiting import limit
+import pytest
 
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Outcome
+from headway.conformance.site import Site
+from headway.conformance.waiting import limit
 from headway.model import Placement
 
 EventT = TypeVar("EventT", bound=ev.Event)
@@ -93,6 +94,12 @@ class Driven:
             assert moment is not None, f"no {kind} about {subject!r} will come"
             self._take(moment[1])
 
+    def able(self, *kinds: type[d.Decision]) -> None:
+        """Skip the test unless the adapter can carry these decisions out."""
+        for kind in kinds:
+            if kind not in self.adapter.capabilities:
+                pytest.skip(f"{self.site.name}: {kind.__name__} is not among the adapter's capabilities")
+
     def apply(self, *decisions: d.Decision) -> list[Outcome]:
         return list(self.adapter.apply(self.site.now(), decisions))
 
@@ -107,6 +114,14 @@ class Driven:
         failed = self.until(ev.DecisionFailed, getattr(decision, "job_id", ""))
         assert type(failed.decision) is type(decision)
         return outcome.message or failed.message
+
+    def end(self, job_id: str) -> ev.JobEnded:
+        """End a running job: by the adapter if it can, else by the job's user."""
+        if d.Kill in self.adapter.capabilities:
+            self.accepted(d.Kill(job_id, "conformance"))
+        else:
+            self.site.cancel(job_id)
+        return self.until(ev.JobEnded, job_id)
 
     def start(self, job_id: str, placement: Placement) -> ev.JobStarted:
         self.accepted(d.Start(job_id, placement, reason="conformance"))
