@@ -2,7 +2,8 @@
 
 An adapter is one class that extends ``PollingAdapter`` and overrides methods of :class:`BatchSystem`. It
 states ``system`` (the word in the log), ``title`` (the name for people), ``Options`` and ``capabilities``,
-and gives the constructor its client and its options. ``docs/adapters.md`` has a complete example. Four methods must be there:
+and gives the constructor its client and its options (``docs/adapters.md`` has a complete example). Four
+methods must be there:
 
 =====================  ========================================================================
 :meth:`learn`          what is learned about the cluster once; answers the cluster's name

@@ -1,6 +1,6 @@
 """The cluster that a conformance test runs on: what its author writes, all of it.
 
-A :class:`Site` is a cluster of at least three nodes with the same number of processors (four or more). No
+A :class:`Site` is a cluster of at least three nodes with the same number of processors (two or more). No
 other user works there, and its own scheduler starts nothing. The site makes adapters of the cluster, and
 does to it what a user, an operator or an accident would do behind the adapter's back.
 
