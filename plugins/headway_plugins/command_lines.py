@@ -7,7 +7,7 @@ from __future__ import annotations
 LINES = {
     "arrivals": "How users' jobs come: logins, bursts and silences.",
     "bundle": "Start a large job early on what is free, and let it grow: elastic job bundling, as a user.",
-    "fairness": "Tell whom the cluster served unfairly: who got less than an "
+    "fairness": "Tell which users the cluster served unfairly: users with less than an "
     "equal share of the processors in use,...",
     "fit": "Fit an application's formula to its recorded runs.",
     "plan": "Plan a batch of moldable jobs: programs that may be started "
@@ -19,7 +19,7 @@ LINES = {
     "protect": "Run a command with its security levels carried out: signature, digests, encryption.",
     "security": "Security levels: what they cost here, and the keys, "
     "manifests and sealed files of `headway protect`.",
-    "shares": "Print who has which shares and has used how much of them.",
+    "shares": "Print the shares of each account and user, and their use.",
     "size": "Tell how many copies each filter of a pipeline gets, from "
     "what controlled runs have measured;...",
     "window": "Plan a window with a deadline: of jobs whose rewards are "

@@ -64,41 +64,42 @@ _LARGEST: tuple[str, dict[str, Any]] = ("largest-first", {})
 _SHORTEST: tuple[str, dict[str, Any]] = ("shortest-first", {})
 _LONGEST: tuple[str, dict[str, Any]] = ("longest-first", {})
 
-FCFS_FF = Preset("In order of submission, passing over what does not fit.", (_GREEDY,), _CHANDIO)
+FCFS_FF = Preset("In order of submission, skipping jobs that do not fit.", (_GREEDY,), _CHANDIO)
 SJF = Preset("Smallest job first.", (_STRICT, _SMALLEST), _CHANDIO)
-SJF_FF = Preset("Smallest job first, passing over what does not fit.", (_GREEDY, _SMALLEST), _CHANDIO)
+SJF_FF = Preset("Smallest job first, skipping jobs that do not fit.", (_GREEDY, _SMALLEST), _CHANDIO)
 LJF = Preset("Largest job first.", (_STRICT, _LARGEST), _CHANDIO)
-LJF_FF = Preset("Largest job first, passing over what does not fit.", (_GREEDY, _LARGEST), _CHANDIO)
+LJF_FF = Preset("Largest job first, skipping jobs that do not fit.", (_GREEDY, _LARGEST), _CHANDIO)
 MINET = Preset("Shortest estimate first.", (_STRICT, _SHORTEST), _CHANDIO)
-MINET_FF = Preset("Shortest estimate first, passing over what does not fit.", (_GREEDY, _SHORTEST), _CHANDIO)
+MINET_FF = Preset("Shortest estimate first, skipping jobs that do not fit.", (_GREEDY, _SHORTEST), _CHANDIO)
 MAXET = Preset("Longest estimate first.", (_STRICT, _LONGEST), _CHANDIO)
-MAXET_FF = Preset("Longest estimate first, passing over what does not fit.", (_GREEDY, _LONGEST), _CHANDIO)
+MAXET_FF = Preset("Longest estimate first, skipping jobs that do not fit.", (_GREEDY, _LONGEST), _CHANDIO)
 _EE: tuple[str, dict[str, Any]] = ("dvfs", {"deadlines": "random"})
 SJF_EE = Preset("Smallest job first, as slowly as its deadline allows.", (_STRICT, _SMALLEST, _EE), _CHANDIO)
 LJF_EE = Preset("Largest job first, as slowly as its deadline allows.", (_STRICT, _LARGEST, _EE), _CHANDIO)
 LJFFF_EE = Preset(
-    "Largest job first, passing over what does not fit, as slowly as its deadline allows.",
+    "Largest job first, skipping jobs that do not fit, as slowly as its deadline allows.",
     (_GREEDY, _LARGEST, _EE),
     _CHANDIO,
 )
-WINDOW_K = Preset("Any that fits of the ten first jobs in the queue.", (("window", {}),), _CHANDIO)
+WINDOW_K = Preset("Any job that fits among the ten first jobs in the queue.", (("window", {}),), _CHANDIO)
 
 _LIU = (
     "X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and Consolidation "
     "in the Cloud, 2012"
 )
 KEASY = Preset(
-    "EASY over two tiers; who comes forward elsewhere begins again.",
+    "EASY over two tiers; a background job that comes to the foreground on other processors begins again.",
     (("consolidation", {"variant": "keasy"}),),
     _LIU,
 )
 REASY = Preset(
-    "EASY over two tiers; who is behind comes forward on its own processors only.",
+    "EASY over two tiers; a background job comes to the foreground on its own processors only.",
     (("consolidation", {"variant": "reasy"}),),
     _LIU,
 )
 MEASY = Preset(
-    "EASY over two tiers; who comes forward elsewhere is moved with what it has done.",
+    "EASY over two tiers; a background job that comes to the foreground on other processors is moved and "
+    "keeps its work.",
     (("consolidation", {"variant": "measy"}),),
     _LIU,
 )
@@ -110,9 +111,9 @@ EJB = Preset(
     "Parallel Applications, SC 2015",
 )
 
-#: What the three schedulers do where nobody has told them anything; `headway import` reads what a site says.
+#: The defaults of the three schedulers; `headway import` reads what a site configured.
 LIKE_SLURM = Preset(
-    "Slurm's way: multifactor priorities with fair tree, every job that is looked at booked.",
+    "Like Slurm: multifactor priorities with fair tree; every job that is looked at is booked.",
     (
         ("conservative", {"queue_depth": 500, "window": 86400, "resolution": 60}),
         (
@@ -125,7 +126,7 @@ LIKE_SLURM = Preset(
     "Configuration Guide",
 )
 LIKE_MAUI = Preset(
-    "Maui's way: waiting time and fair share in windows, one booking, the first that fits backfilled.",
+    "Like Maui: waiting time and fair share in windows; one booking; the first job that fits is backfilled.",
     (
         ("easy", {}),
         ("multifactor", {"weights": {"age": 144000, "fairshare": 20000}, "max_age": 100 * 86400}),
@@ -134,7 +135,7 @@ LIKE_MAUI = Preset(
     "Maui administrator's guide: Job Prioritization; Fairshare; Backfill",
 )
 LIKE_PBS = Preset(
-    "PBS's way with strict_ordering and fair_share: most deserving first, one booking.",
+    "Like PBS with strict_ordering and fair_share: most deserving job first, one booking.",
     (
         ("easy", {}),
         ("multifactor", {"weights": {"fairshare": 1}}),

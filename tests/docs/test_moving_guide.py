@@ -60,12 +60,14 @@ def test_the_steps_lead_from_a_sites_files_to_its_shares(system: str, there: Pat
     [
         (
             "pbs", "qmgr.txt", "create queue workq\ncreate queue p_day\n",
-            "pool-hours: open: 'p_day' is no pool of the machine of this dry run: it has no hours",
+            "pool-hours: open: 'p_day': the machine of this dry run has no such pool, so its hours are "
+            "ignored",
         ),
         (
             "maui", "maui.cfg",
             "CLASSCFG[batch] PRIORITY=1\nSRCFG[a] HOSTLIST=c1,c2 STARTTIME=8:00:00 ENDTIME=9:00:00\n",
-            "calendar: windows: a: nothing of it is on the machine of this dry run, so nothing is kept",
+            "calendar: windows: a: the window is about no pool or node of this dry run, so nothing is kept "
+            "free",
         ),
     ],
 )  # fmt: skip

@@ -23,31 +23,36 @@ class CountingOptions(pydantic.BaseModel):
 
     accounts: Annotated[dict[Any, Any] | None, OrFromSlurm] = pydantic.Field(
         default=None,
-        description="the tree of accounts: account -> shares, users, accounts (docs: policy.md); from-slurm: "
-        "the running Slurm's, with what was used until the first start",
+        description="the tree of accounts: account -> shares, users, accounts (see "
+        "docs/operators/policy.md); from-slurm: the running Slurm's tree and its usage up to "
+        "the first start",
     )
     file: Path | None = pydantic.Field(
         default=None,
         description="a file with that tree: YAML, or what `sacctmgr dump CLUSTER` writes",
     )
     unknown_shares: Weight = pydantic.Field(
-        default=1.0, description="shares of accounts and users whom nobody listed"
+        default=1.0, description="shares of each account and user that the tree does not list"
     )
     reset: Period = pydantic.Field(
         default="none", description="forget all usage daily, weekly (Sunday), monthly, quarterly or yearly"
     )
-    zone: str = pydantic.Field(default="UTC", description="the time zone in which these begin")
+    zone: str = pydantic.Field(default="UTC", description="the time zone in which these periods begin")
     billing: dict[str, Weight] = pydantic.Field(
         default={"processors": 1.0},
-        description="units a second: for a processor, a GiB of memory, one of each generic resource",
+        description="units that a job is billed each second: for a processor, a GiB of memory, a generic "
+        "resource",
     )
     qos: dict[str, Weight] = pydantic.Field(
-        default={}, description="QOS -> factor on what its jobs are billed"
+        default={}, description="QOS -> factor on the units that its jobs are billed"
     )
-    period: Seconds = pydantic.Field(default=300.0, description="how often everybody is judged anew")
+    period: Seconds = pydantic.Field(
+        default=300.0, description="how often the fair share of all users is computed anew"
+    )
     history: Path | None = pydantic.Field(
         default=None,
-        description="jobs before the first start: the text of sacct -P with SLURM_TIME_FORMAT=%s, PBS' "
+        description="a file with the jobs that ended before the first start: the output of sacct -P with "
+        "SLURM_TIME_FORMAT=%s, PBS' "
         "server logs or LSF's lsb.acct",
     )
 
@@ -68,7 +73,9 @@ class CountingOptions(pydantic.BaseModel):
         self._entries = configured(self.accounts, self.file, info)
         if self.history is not None:
             if is_from_slurm(self.accounts):
-                raise ValueError("no history where accounts are from-slurm, which says what was used")
+                raise ValueError(
+                    "no history beside accounts: from-slurm, because Slurm reports the usage itself"
+                )
             self._past = history_of(self.history, info.context)
         return self
 
@@ -91,5 +98,5 @@ class DecayOptions(CountingOptions):
 
     half_life: Seconds | None = pydantic.Field(
         default=7 * 86400.0,
-        description="what was used so long ago counts half, such as 7d; null: usage does not decay",
+        description="half-life of usage, such as 7d; null: usage does not decay",
     )

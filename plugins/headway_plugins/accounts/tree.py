@@ -225,8 +225,7 @@ class Tree:
             if entry.account not in self._accounts:
                 hint = nearest(entry.account, self._accounts)
                 raise UserError(
-                    f"{where}user {entry.user!r}: expected an account that is listed, found "
-                    f"{entry.account!r}.{hint}"
+                    f"{where}user {entry.user!r}: expected a listed account, found {entry.account!r}.{hint}"
                 )
             if key in self._users:
                 raise UserError(f"{where}user {entry.user!r} is in account {entry.account!r} already")

@@ -93,7 +93,7 @@ def _accounts(accounts: Any, parent: str, where: str, above: tuple[int, ...]) ->
         # An anchor of YAML can make a part a part of itself.
         raise UserError(f"{where}: the accounts contain themselves")
     if len(above) == DEEPEST:
-        raise UserError(f"{where}: expected at most {DEEPEST} accounts above each other, found more")
+        raise UserError(f"{where}: expected a tree of at most {DEEPEST} levels, found more")
     above = (*above, id(accounts))
     for key, about in accounts.items():
         name, place = _name(key, where), f"{where}: {key}"

@@ -140,7 +140,7 @@ class ElasticJobs(Plugin):
                 continue
             if job.status in (PENDING, WAITING):
                 self._cancelled.add(job_id)
-                yield Cancel(job_id, "nobody waits for this subjob any more")
+                yield Cancel(job_id, "no bundle waits for this subjob any more")
             else:
                 self._killed.add(job_id)
                 yield Kill(job_id, "no bundle uses this subjob")

@@ -305,7 +305,7 @@ class Bundling(ElasticJobs):
                 started[name] = Member(member.processors, found.start_time + found.request.walltime)
             elif found is not None:
                 self._cancelled.add(name)
-                yield Cancel(name, "it could not start at once")
+                yield Cancel(name, "the subjob could not start at once")
         choice, asked, job.asked, job.choice = job.choice, len(job.asked), {}, None
         together = job.model.migration
         intervals: Sequence[Interval] | None = None
@@ -322,7 +322,7 @@ class Bundling(ElasticJobs):
             if intervals is None or (job.running and intervals[-1].end >= job.completion - EQUAL):
                 for name in started:
                     self._killed.add(name)
-                    yield Kill(name, "alone it is of no use to its bundle")
+                    yield Kill(name, "the subjob alone is of no use to its bundle")
                 intervals = None
         if intervals is None:
             if not job.running:
@@ -341,7 +341,7 @@ class Bundling(ElasticJobs):
         """Have processes leave the subjobs whose time ends."""
         present = job.present(now)
         if present is not None and present.migrating and job.must_leave(present):
-            yield job.sent(now, job.staying(present.end), "leaves processors whose time ends")
+            yield job.sent(now, job.staying(present.end), "leaves processors whose time limit ends")
 
     def _turn(self, job: Elastic, state: State) -> Migrate | None:
         """J_0 has been started: what becomes of the bundle. None: J_0 is not needed."""
@@ -376,7 +376,7 @@ class Bundling(ElasticJobs):
         if intervals is not None:
             job.adopt(now, intervals, together=model.migration)
             self._wake(job, state)
-            yield job.sent(now, job.members, "goes on from its last checkpoint on what is left")
+            yield job.sent(now, job.members, "goes on from its last checkpoint on the remaining processors")
             return
         own = job.members.get(job.job_id)
         if own is not None and now + model.walltime <= own.end + EQUAL:
@@ -386,10 +386,10 @@ class Bundling(ElasticJobs):
             return
         for name in job.members:
             if name == job.job_id:
-                yield Requeue(name, "its processes cannot be brought here in time")
+                yield Requeue(name, "the processes of the bundle cannot be moved here in time")
             else:
                 self._killed.add(name)
-                yield Kill(name, "what is left of its bundle does not suffice")
+                yield Kill(name, "the rest of its bundle does not suffice")
         if job.held:
             yield Release(job.job_id, "its bundle is lost")
         job.reset(late=job.job_id in self._late)

@@ -46,7 +46,7 @@ class LargeJobsOptions(WindowsOptions):
 
     @pydantic.model_validator(mode="after")
     def _whole_machine(self) -> LargeJobsOptions:
-        self.refuse_parts("a window for large jobs is for the whole machine and everybody")
+        self.refuse_parts("a window for large jobs is for the whole machine and all users")
         return self
 
 
@@ -75,7 +75,7 @@ class LargeJobs(Plugin):
         #: will reach into the window, and when waiting jobs are asked about that; seconds of the run.
         self._clearing = False
         self._reaches = self._woken = _INF
-        #: Pool -> all processors and nodes of it, also those that cannot be used now.
+        #: Pool -> all its processors and nodes, also unusable ones.
         self._sizes: dict[str, tuple[int, int]] = {}
 
     # ------------------------------------------------------------------ when
@@ -167,7 +167,7 @@ class LargeJobs(Plugin):
         return job.processors > above * processors or (nodes > 0 and job.request.nodes > above * nodes)
 
     def _whole(self, pool: PoolState, state: State) -> tuple[int, int]:
-        """All processors and nodes of a pool, also those that cannot be used now."""
+        """All processors and nodes of a pool, also unusable ones."""
         if pool.flat:
             return pool.total, 0
         if pool.name not in self._sizes:
@@ -176,13 +176,16 @@ class LargeJobs(Plugin):
         return self._sizes[pool.name]
 
     def _why_large(self) -> str:
-        opens = f"the next opens at {self._when()}" if self._opens < _INF else "none is in sight"
-        return f"jobs above {self.options.above:.0%} of the machine start in windows; {opens}"
+        opens = f"the next window opens at {self._when()}" if self._opens < _INF else "no window is in sight"
+        return (
+            f"jobs above {self.options.above:.0%} of the machine start only in windows for large jobs; "
+            f"{opens}"
+        )
 
     def _why_other(self, job: Job) -> str:
         return (
             f"its limit of {job.estimate:g} s reaches into the window for large jobs that opens at "
-            f"{self._when()}, and a large job waits for it"
+            f"{self._when()}, and a large job waits for that window"
         )
 
     def _when(self) -> str:

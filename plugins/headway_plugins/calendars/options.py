@@ -18,11 +18,14 @@ class WindowsOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    zone: str = pydantic.Field(default="UTC", description="the time zone of all times of day")
-    holidays: dict[str, Dates] = pydantic.Field(default={}, description="name -> date or dates")
+    zone: str = pydantic.Field(default="UTC", description="time zone of all times of day")
+    holidays: dict[str, Dates] = pydantic.Field(
+        default={}, description="name of a holiday -> its date or dates"
+    )
     windows: dict[_Name, Window] = pydantic.Field(
         min_length=1,
-        description="name -> from, to or for, days, nth, except, pool, nodes, processors, users, accounts",
+        description="name of a window -> from, to or for, days, nth, except, pool, nodes, processors, "
+        "users, accounts",
     )
 
     @pydantic.field_validator("zone")

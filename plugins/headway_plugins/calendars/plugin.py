@@ -45,7 +45,8 @@ class CalendarOptions(WindowsOptions):
     """Options of the calendar."""
 
     horizon: WholeSeconds = pydantic.Field(
-        default=30 * 86400, description="windows are kept free so long before; longer than any job runs"
+        default=30 * 86400,
+        description="time before a window from which it is kept free; longer than any job runs",
     )
 
 
@@ -76,13 +77,15 @@ class Calendar(Plugin):
             where = f"calendar: windows: {name}"
             if state.cluster.stands_in and self._lacks(window, state):
                 state.notices.append(
-                    f"{where}: nothing of it is on the machine of this dry run, so nothing is kept"
+                    f"{where}: the window is about no pool or node of this dry run, so nothing is kept free"
                 )
                 self._left_out.add(name)
                 continue
             if window.pool is not None and window.pool not in state.pools:
                 hint = nearest(window.pool, state.pools)
-                raise UserError(f"{where}: pool: expected one of the cluster's, found {window.pool!r}.{hint}")
+                raise UserError(
+                    f"{where}: pool: expected a pool of the cluster, found {window.pool!r}.{hint}"
+                )
             for node in window.nodes:
                 if node not in state.nodes.index and not state.cluster.stands_in:
                     hint = nearest(node, state.nodes.index)
@@ -93,7 +96,8 @@ class Calendar(Plugin):
                     raise UserError(f"{where}: processors: expected nodes, since the pool consists of nodes")
                 if any(window.processors > pool.total for pool in pools):
                     raise UserError(
-                        f"{where}: processors: expected at most the pool's, found {window.processors}"
+                        f"{where}: processors: expected at most the processors of the pool, found "
+                        f"{window.processors}"
                     )
             if (window.users or window.accounts) and not {Reserve, Unreserve} <= capabilities:
                 raise UserError(
@@ -149,7 +153,7 @@ class Calendar(Plugin):
         for gone in [name for name in self._known if name not in standing]:
             self._known.discard(gone)
             if gone in state.reservations and self._asked.pop(gone, None) is None:
-                yield Unreserve(gone, "it is not in the calendar any more")
+                yield Unreserve(gone, "the window is not in the calendar any more")
         self._keep(wanted, state)
         self._due = due
         for pool in state.pools.values():
@@ -166,7 +170,7 @@ class Calendar(Plugin):
         ):  # fmt: skip
             # An earlier run made it.
             return
-        yield Reserve(reservation, "it stands in the calendar")
+        yield Reserve(reservation, "the window is in the calendar")
 
     def _keep(self, wanted: dict[str, Reservation], state: State) -> None:
         """Keep these, and nothing else."""

@@ -29,7 +29,7 @@ class PoolHoursOptions(WindowsOptions):
     """Options of ``pool-hours``."""
 
     open: dict[str, list[str]] = pydantic.Field(
-        default={}, description="pool -> the windows in which its jobs start, and at no other time"
+        default={}, description="pool -> the only windows in which its jobs start"
     )
     closed: dict[str, list[str]] = pydantic.Field(
         default={}, description="pool -> the windows in which its jobs do not start"
@@ -37,7 +37,7 @@ class PoolHoursOptions(WindowsOptions):
 
     @pydantic.model_validator(mode="after")
     def _who_and_when(self) -> PoolHoursOptions:
-        self.refuse_parts("a window says when")
+        self.refuse_parts("a window of pool-hours has times only")
         if not self.open and not self.closed:
             raise ValueError("open or closed: expected at least one pool, found none")
         for key, pools in (("open", self.open), ("closed", self.closed)):
@@ -73,8 +73,8 @@ class PoolHours(Plugin):
             for pool in pools:
                 if pool not in state.pools and state.cluster.stands_in:
                     state.notices.append(
-                        f"pool-hours: {key}: {pool!r} is no pool of the machine of this dry run: it has no "
-                        "hours"
+                        f"pool-hours: {key}: {pool!r}: the machine of this dry run has no such pool, so its "
+                        "hours are ignored"
                     )
                 elif pool not in state.pools:
                     hint = nearest(pool, state.pools)
@@ -125,9 +125,9 @@ class PoolHours(Plugin):
     def _why(self, pool: str) -> str:
         opens = self._changes.get(pool, _INF)
         if opens == _INF:
-            return f"jobs of {pool} start at certain hours, and none are in sight"
+            return f"jobs of pool {pool} start only in windows, and no window is in sight"
         when = datetime.datetime.fromtimestamp(opens + self._epoch, self._zone)
-        return f"jobs of {pool} start at certain hours, and not before {when:%Y-%m-%d %H:%M %Z}"
+        return f"jobs of pool {pool} start only in windows; the next window opens at {when:%Y-%m-%d %H:%M %Z}"
 
 
 def _key(pool: str) -> tuple[str, str]:

@@ -69,25 +69,40 @@ class Window(pydantic.BaseModel):
 
     begin: str = pydantic.Field(default="00:00", alias="from", description="time of day, in quotes")
     end: str | None = pydantic.Field(default=None, alias="to", description="time of day, in quotes")
-    length: WholeSeconds | None = pydantic.Field(default=None, alias="for", description="in the place of to")
+    length: WholeSeconds | None = pydantic.Field(
+        default=None, alias="for", description="length, instead of to"
+    )
     days: Words = pydantic.Field(
         default=list(DAYS),
         min_length=1,
-        description="mon ... sun, dates, names of holidays, or holidays for all",
+        description="mon ... sun, dates, names of holidays, or holidays for all of them of them",
     )
     nth: list[Literal[1, 2, 3, 4, 5]] | None = pydantic.Field(
         default=None,
         min_length=1,
-        description="only the first, second, ... of these days of the week in a month",
+        description="only the first, second, ... of these weekdays in a month",
     )
-    without: Words = pydantic.Field(default=[], alias="except", description="days on which it does not begin")
-    pool: str | None = pydantic.Field(default=None, min_length=1, description="of this pool (default: all)")
-    nodes: list[str] = pydantic.Field(default=[], description="these nodes (default: all of the pool)")
+    without: Words = pydantic.Field(
+        default=[], alias="except", description="days on which the window does not begin"
+    )
+    pool: str | None = pydantic.Field(
+        default=None, min_length=1, description="the pool that is kept free (default: all)"
+    )
+    nodes: list[str] = pydantic.Field(
+        default=[], description="the nodes that are kept free (default: all of the pool)"
+    )
     processors: int | None = pydantic.Field(
-        default=None, ge=1, description="so many, of a pool that is counted in processors (default: all)"
+        default=None,
+        ge=1,
+        description="number of processors that are kept free, in a pool without nodes (default: all)",
     )
-    users: list[str] = pydantic.Field(default=[], description="whose jobs may run in it, by naming it")
-    accounts: list[str] = pydantic.Field(default=[], description="the same, by account")
+    users: list[str] = pydantic.Field(
+        default=[],
+        description="users whose jobs may run in the window, if the job names the window's reservation",
+    )
+    accounts: list[str] = pydantic.Field(
+        default=[], description="accounts whose jobs may run in the window, in the same way"
+    )
 
     @pydantic.field_validator("begin", "end", mode="before")
     @classmethod
@@ -113,7 +128,9 @@ class Window(pydantic.BaseModel):
         for word in (*self.days, *self.without):
             if word not in (*DAYS, "holidays", *holidays) and not _is_date(word):
                 hint = nearest(word, (*DAYS, "holidays", *holidays))
-                raise ValueError(f"days: a day of the week, a date or the name of one, found {word!r}.{hint}")
+                raise ValueError(
+                    f"days: a day of the week, a date or the name of a holiday, found {word!r}.{hint}"
+                )
 
     def begins_on(self, day: datetime.date, holidays: Mapping[str, list[datetime.date]]) -> bool:
         """Whether it does so on this day."""

@@ -13,7 +13,7 @@ idle. Jobs that cannot start in front run behind, and are candidates for the fro
 3. The jobs that still wait, shortest estimate first: each that fits is started behind, on processors whose
    process in front uses less than ``threshold``.
 
-To deploy a job from behind is to swap the tiers of its own processors if those are idle in front. Otherwise
+To deploy a job from behind is to swap the tiers of its own processors if they are idle in front. Otherwise
 ``keasy`` has it begin again on idle processors, ``measy`` moves it there with its progress, for which it
 stands still for ``migration_cost`` seconds, and ``reasy`` leaves it where it is. ``reasy`` makes a
 reservation for a head that is behind on its own processors.
@@ -92,32 +92,37 @@ class ConsolidationOptions(pydantic.BaseModel):
 
     variant: Literal["keasy", "reasy", "measy"] = pydantic.Field(
         default="measy",
-        description="who comes forward elsewhere begins again (keasy), stays (reasy) or is moved (measy)",
+        description="a background job that would come to the foreground on other processors begins again "
+        "(keasy), stays where it is (reasy) or is moved (measy)",
     )
     threshold: float = pydantic.Field(
         default=0.96, gt=0, le=1.01,
-        description="share of a processor; behind a process that uses so much nobody is started",
+        description="CPU use of a process, as a share of a processor, from which no job is started behind it",
     )  # fmt: skip
     migration_cost: float = pydantic.Field(
-        default=20.0, ge=0, description="seconds for which a job stands still that is moved"
+        default=20.0, ge=0, description="seconds for which a job stands still while it is moved"
     )
     measured: bool = pydantic.Field(
-        default=True, description="reckon with the mean cost of the moves that were seen, once there are any"
+        default=True,
+        description="use the mean cost of the moves so far instead, once a move has been measured",
     )
     cpu_known: bool = pydantic.Field(
         default=True,
-        description="the CPU use of processes is known; false: no threshold, and processors in their order",
+        description="true: true: the CPU use of processes is known; false: no threshold, and processors in "
+        "their order",
     )
     cpu_error: float = pydantic.Field(
-        default=0.0, ge=0, lt=1, description="what is known of it is wrong by up to this share"
+        default=0.0, ge=0, lt=1, description="largest relative error of the known CPU use"
     )
     loss: float | None = pydantic.Field(
         default=None, ge=0, lt=1,
-        description="in emulation: share of its speed that a job in front loses; default: drawn, 0.5 to 4 %",
+        description="in emulation: share of its speed that a foreground job loses; default: drawn, 0.5 to 4 "
+                    "%",
     )  # fmt: skip
     efficiency: float | None = pydantic.Field(
         default=None, ge=0, le=1,
-        description="in emulation: what a job behind makes of idle cycles; default: drawn as in the paper",
+        description="in emulation: share of the idle cycles that a background job uses; default: drawn as "
+                    "in the paper",
     )  # fmt: skip
 
 
@@ -152,8 +157,8 @@ class Consolidation(Plugin):
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
         if self.options.variant != "reasy" and Migrate not in capabilities:
             raise UserError(
-                f"consolidation: {self.options.variant} moves running jobs, which this cluster's adapter "
-                "cannot; expected the variant reasy"
+                f"consolidation: {self.options.variant} moves running jobs, and this cluster's adapter "
+                "cannot; use the variant reasy"
             )
         self._usage = Usage(self.options.cpu_known, self.options.cpu_error, state.seed)
 
@@ -365,7 +370,7 @@ class Consolidation(Plugin):
         """Bring a candidate to the front: Algorithm 2. ``spared``: what it may have of the head's nodes."""
         if job.behind:
             if slots.idle_in_front(job) and (spared is None or spared.allows(job.placement)):
-                return view.promote(job, f"{why}; its own processors are idle in front") is not None
+                return view.promote(job, f"{why}; the foreground of its own processors is idle") is not None
             variant = self.options.variant
             if variant == "reasy":
                 return False
@@ -373,7 +378,7 @@ class Consolidation(Plugin):
             if placement is None:
                 return False
             restart = variant == "keasy"
-            how = "begins again there" if restart else "moved there"
+            how = "the job the job begins again there" if restart else "moved there"
             if view.move(job, placement, "foreground", restart=restart, reason=f"{why}; {how}") is None:
                 return False
             if not restart:
@@ -397,7 +402,7 @@ class Consolidation(Plugin):
         if not slots.room_behind():
             return
         for job in view.shortest(slots.room_behind):
-            why = "in the background, on what others leave idle"
+            why = "in the background, on the cycles that foreground jobs leave idle"
             self._start(view, job, partial(slots.behind, job, view.now), "background", why)
 
 

@@ -57,20 +57,24 @@ class Limits(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    max_reservations: int = pydantic.Field(default=5, ge=0, description="reservations at a time")
+    max_reservations: int = pydantic.Field(default=5, ge=0, description="most reservations at a time")
     max_nodes: int | None = pydantic.Field(
-        default=None, ge=0, description="nodes of one reservation; default: a quarter of the pool's"
+        default=None, ge=0, description="most nodes of a reservation; default: a quarter of the pool"
     )
-    max_duration: float = pydantic.Field(default=43200.0, gt=0, description="seconds of one reservation")
+    max_duration: float = pydantic.Field(
+        default=43200.0, gt=0, description="longest duration of a reservation, in seconds"
+    )
     max_node_seconds: float | None = pydantic.Field(
-        default=None, ge=0, description="nodes times seconds in the window; default: a tenth of the pool's"
+        default=None, ge=0, description="most node-seconds in the window; default: a tenth of the pool's"
     )
 
 
 class AccountLimits(Limits):
     """The limits of an account, and the users that belong to it."""
 
-    users: list[str] = pydantic.Field(default_factory=list, description="users that reserve on this account")
+    users: list[str] = pydantic.Field(
+        default_factory=list, description="users that may reserve on this account"
+    )
 
 
 class ReservationOptions(pydantic.BaseModel):
@@ -78,12 +82,14 @@ class ReservationOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    limits: Limits = pydantic.Field(default_factory=Limits, description="of accounts that are not named")
+    limits: Limits = pydantic.Field(
+        default_factory=Limits, description="limits of accounts that are not named"
+    )
     accounts: dict[str, AccountLimits] = pydantic.Field(default_factory=dict, description="limits by account")
     window: float = pydantic.Field(
         default=7 * 86400.0,
         gt=0,
-        description="seconds ahead in which node-seconds count and reservations end",
+        description="seconds ahead in which node-seconds count and by whose end a reservation must be over",
     )
 
 
@@ -232,7 +238,7 @@ class Reservations(Plugin):
             return None
         nodes = tuple(sorted({*ours.nodes, *found[1]} - {*down}, key=table.index.__getitem__))
         kept.reservation = msgspec.structs.replace(ours, nodes=nodes)
-        return Reserve(kept.reservation, f"{', '.join(down)} of reservation {ours.id} cannot be used")
+        return Reserve(kept.reservation, f"nodes {', '.join(down)} of reservation {ours.id} cannot be used")
 
     def _cannot(self, kept: _Kept, why: str, state: State) -> None:
         """Report a reservation that could not be made whole again, and come back to it."""
@@ -260,10 +266,14 @@ class Reservations(Plugin):
             pool = state.pools[ours[0]]
         if pool is None:
             known = ", ".join(sorted(ours))
-            what = f"there is no pool {request.pool!r}" if request.pool else "there are several pools"
+            what = (
+                f"there is no pool {request.pool!r}"
+                if request.pool
+                else ("the request names no pool, and there are several")
+            )
             return _refused(f"{what}; expected one of {known}")
         if request.start < state.now - _GRACE:
-            return _refused(f"its start is {state.now - request.start:.0f} s in the past")
+            return _refused(f"the requested start is {state.now - request.start:.0f} s in the past")
         start = max(request.start, state.now)
         end = start + request.duration
         try:
@@ -304,7 +314,7 @@ class Reservations(Plugin):
             )
         owner = kept.user if kept is not None else ""
         if not request.operator and owner != request.user:
-            return _refused(f"reservation {name} is not yours")
+            return _refused(f"reservation {name} belongs to another user")
         if kept is not None:
             kept.returned = True
             if reservation is None:
@@ -342,7 +352,10 @@ class Reservations(Plugin):
             return f"{end - start:.0f} s asked for, account {account} may have {limits.max_duration:.0f} s"
         horizon = state.now + window
         if end > horizon:
-            return f"it ends more than {window:.0f} s from now, which is as far as reservations go"
+            return (
+                f"the reservation ends more than {window:.0f} s from now, the longest time ahead for "
+                "reservations"
+            )
         budget = limits.max_node_seconds if limits.max_node_seconds is not None else size * window / 10
         used = sum(
             _taken(r) * max(0.0, min(r.end, horizon) - max(r.start, state.now))
@@ -414,7 +427,7 @@ def _room(
     if pool.flat:
         need = processors or nodes
         if left < need:
-            return None, f"{need} processors asked for, {max(left, 0)} are free all that time"
+            return None, f"{need} processors asked for, {max(left, 0)} are free for the whole time"
         return (need, ()), ""
     free = _free_nodes(state, pool, start, end)
     if len(pool.domain.pools) > 1:
@@ -423,7 +436,7 @@ def _room(
     if nodes:
         chosen = sorted(free, key=lambda name: name not in prefer)[:nodes]
         if len(chosen) < nodes:
-            return None, f"{nodes} nodes asked for, {len(free)} are free all that time"
+            return None, f"{nodes} nodes asked for, {len(free)} are free for the whole time"
     else:
         chosen = []
         for name in sorted(free, key=lambda name: (name not in prefer, -sizes[name])):
@@ -432,9 +445,11 @@ def _room(
             chosen.append(name)
         found = sum(sizes[one] for one in chosen)
         if found < processors:
-            return None, f"{processors} processors asked for, whole nodes with {found} are free all that time"
+            return None, (
+                f"{processors} processors asked for, whole nodes with {found} are free for the whole time"
+            )
     if sum(sizes[name] for name in chosen) > left:
-        return None, "it would take processors that dedicated jobs need at that time"
+        return None, "the reservation would take processors that dedicated jobs need at that time"
     return (0, tuple(sorted(chosen, key=state.nodes.index.__getitem__))), ""
 
 

@@ -87,16 +87,14 @@ class ElasticOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    max_per_job: int = pydantic.Field(
-        default=0, ge=0, description="commands that one job may have; 0: any number"
-    )
+    max_per_job: int = pydantic.Field(default=0, ge=0, description="most commands for a job; 0: any number")
     priority: Literal["reservations", "jobs"] = pydantic.Field(
         default="reservations", description="whether an extension may delay dedicated jobs and reservations"
     )
-    wait: bool = pydantic.Field(
-        default=False, description="keep a growth that cannot be granted until it can"
+    wait: bool = pydantic.Field(default=False, description="keep a request to grow until it can be granted")
+    keep_answers: int = pydantic.Field(
+        default=10_000, ge=1, description="number of outcomes that are remembered"
     )
-    keep_answers: int = pydantic.Field(default=10_000, ge=1, description="how many outcomes are remembered")
 
 
 class Elastic(Plugin):
@@ -194,12 +192,12 @@ class Elastic(Plugin):
         if not 0 < command.amount < _INF:
             return _refused(f"expected an amount above 0, found {command.amount:g}")
         if command.user and command.user != job.user and not command.operator:
-            return _refused(f"job {job.id} is {job.user or 'somebody else'}'s, not {command.user}'s")
+            return _refused(f"job {job.id} belongs to {job.user or 'another user'}, not to {command.user}")
         limit = self.options.max_per_job
         if limit and self._served[job.id] >= limit:
-            return _refused(f"job {job.id} has had its {limit} commands")
+            return _refused(f"job {job.id} has used all of its {limit} commands")
         if job.status is Status.STARTING:
-            return _refused(f"job {job.id} is being started just now; try again")
+            return _refused(f"job {job.id} is being started now; try again")
         if command.command in ("ET", "RT"):
             return self._time(job, command, state)
         if Resize not in self._capabilities:
@@ -213,13 +211,15 @@ class Elastic(Plugin):
         running = job.entries is not None
         outcome = "accepted"
         if command.command == "RT" and running and wanted <= (ran := _ran(job, state.now)):
-            reason = f"it has run {ran:.0f} s already, so it ends now (reduced)"
+            reason = f"it has run {ran:.0f} s already, so the job ends now (reduced)"
             if Kill not in self._capabilities:
                 return _refused(f"it has run {ran:.0f} s already, and the cluster cannot end it")
             return outcome, reason, [Kill(job.id, f"reduced by its user: {reason}")]
         if wanted < 1.0:
             if job.estimate <= 1.0:
-                return _refused(f"its time is {job.estimate:.0f} s, and less is not possible")
+                return _refused(
+                    f"its time limit is {job.estimate:.0f} s, and a shorter limit is not possible"
+                )
             outcome, wanted = "in part", 1.0
         longest = job.pool.description.max_walltime
         if longest and command.command == "ET" and wanted > longest:
@@ -274,10 +274,10 @@ class Elastic(Plugin):
             return refusal, f"{more} more processors asked for, {free} free", []
         late = delayed(job, job.expected_end, wanted, state, head=True)
         if late:
-            return refusal, f"the processors that are free now are kept: it would delay {late}", []
+            return refusal, f"the processors that are free now are reserved: the job would delay {late}", []
         placement = _grown(job, more, state)
         if placement is None:
-            return refusal, "its nodes have no room for more", []
+            return refusal, "the nodes of the job have no room for more", []
         decisions: list[Decision] = [Resize(job.id, wanted, placement, f"grow: {reason}")]
         if job.attribute("malleable"):
             estimate, _ = _rescaled(job, wanted, state.now)

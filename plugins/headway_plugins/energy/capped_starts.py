@@ -60,7 +60,7 @@ class CappedStarts:
         if not self._slow and self._caps.can_slow:
             slowed = self._meter.added(job, start.placement, self._slowest(start, job, state))
             if self._caps.fits(slowed, base, state):
-                said += "; slowed it would fit, which slow: false forbids"
+                said += "; at a lower frequency the job would fit, which slow: false forbids"
         return said
 
     def fitting(self, start: Start, job: Job, state: State) -> tuple[bool, float | None]:

@@ -50,5 +50,5 @@ def _one_by_one(decision: PowerUp, caps: PoolCaps, meter: PowerMeter, state: Sta
             continue
         more = model.idle_node(node) - model.node_power(node, "asleep")
         if caps.fits(dict.fromkeys(node.pools, more), meter.watts, state):
-            return PowerUp((name,), f"{decision.reason}; one by one, for the power cap")
+            return PowerUp((name,), f"{decision.reason}; one after the other, because of the power cap")
     return None

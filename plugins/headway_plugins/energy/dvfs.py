@@ -68,22 +68,27 @@ class Dvfs(Plugin):
         model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
 
         deadlines: Literal["slack", "random"] = pydantic.Field(
-            default="slack", description="a multiple of the expected runtime, or drawn as in the paper"
+            default="slack", description="multiple of the expected runtime, or a draw as in the paper"
         )
         slack: float = pydantic.Field(
-            default=1.3, ge=1, le=100, description="how many times its expected runtime a job may take"
+            default=1.3,
+            ge=1,
+            le=100,
+            description="largest factor by which a job may take longer than its expected runtime",
         )
         since: Literal["start", "submit"] = pydantic.Field(
-            default="start", alias="from", description="when the time that a deadline leaves begins"
+            default="start", alias="from", description="the moment from which the time to the deadline counts"
         )
         lowest: int | None = pydantic.Field(
-            default=None, ge=0, description="the slowest level used, 0 is the fastest; None: every level"
+            default=None,
+            ge=0,
+            description="the slowest level that is used, where 0 is the fastest; null: every level",
         )
         limits: Literal["extend", "keep"] = pydantic.Field(
             default="extend", description="whether a slowed job's time limit is lengthened"
         )
         seed: int | None = pydantic.Field(
-            default=None, ge=0, description="of the deadlines that are drawn; None: the run's"
+            default=None, ge=0, description="seed of the deadlines that are drawn; null: the run's seed"
         )
 
     def __init__(self, options: Options | None = None) -> None:
@@ -315,7 +320,9 @@ class Dvfs(Plugin):
         rate = model.job_rate(job.description, start.placement, pool, None)
         self._chosen[job.id] = (allowed, 0)
         if rate != 1.0 and not view.stretch(job, runtime / rate, push=True):
-            self._too_long[job.id] = "on nodes of this class it would run into what is kept for others"
+            self._too_long[job.id] = (
+                "on nodes of this class the job would run into what is reserved for other jobs"
+            )
         return [start, *self._longer_limit(job, rate)]
 
     def _longer_limit(self, job: Job, rate: float) -> list[Decision]:

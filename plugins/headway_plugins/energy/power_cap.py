@@ -82,26 +82,29 @@ class PowerCap(Plugin):
         model_config = pydantic.ConfigDict(extra="forbid")
 
         watts: float | None = pydantic.Field(
-            default=None, gt=0, description="the cap of each pool at all times"
+            default=None, gt=0, description="cap of each pool at all times, in watts"
         )
         pools: dict[str, pydantic.PositiveFloat] = pydantic.Field(
-            default={}, description="pool: its cap at all times, instead of watts"
+            default={}, description="pool -> its cap at all times, instead of watts"
         )
         windows: list[Window] = pydantic.Field(
-            default=[], description='each {from: "08:00", to: "20:00", days: [mon, fri], watts: N}; days: all'
+            default=[],
+            description='other caps at times of the day, each {from: "08:00", to: "20:00", '
+            "days: [mon, fri], watts: N}; default of days: all",
         )
         prices: Prices | None = pydantic.Field(
-            default=None, description="{file: prices.csv, caps: [{above: PRICE, watts: N}]}"
+            default=None,
+            description="caps by the price of energy: {file: prices.csv, caps: [{above: PRICE, watts: N}]}",
         )
         timezone: str = pydantic.Field(
-            default="UTC", description="of the windows, and of prices whose times name none"
+            default="UTC", description="time zone of the windows, and of prices whose times name no zone"
         )
         slow: bool = pydantic.Field(
-            default=True, description="try a start that would exceed the cap at lower frequencies"
+            default=True, description="try lower frequencies for a start that would exceed the cap"
         )
         slow_running: bool = pydantic.Field(default=True, description="slow running jobs when the cap falls")
         overtake: bool = pydantic.Field(
-            default=False, description="let later starts pass one that the cap delays"
+            default=False, description="let later jobs start before a job that the cap delays"
         )
 
         @pydantic.field_validator("timezone")
@@ -204,7 +207,7 @@ class PowerCap(Plugin):
         least = self._caps.at_least(job, state)
         if least <= cap * (1 + ROUNDING):
             return None
-        return f"it draws {least:.0f} W with its pool at the least, the power cap is {cap:.0f} W"
+        return f"it draws {least:.0f} W with its pool at the lowest power, and the power cap is {cap:.0f} W"
 
     @hookimpl
     def bar_job(self, job: Job, state: State) -> Barrier | None:
@@ -214,7 +217,10 @@ class PowerCap(Plugin):
         cap = self._caps.of(name, state)
         if cap == _INF or (least := self._caps.at_least(job, state)) <= cap * (1 + ROUNDING):
             return None
-        why = f"power cap of pool {name!r}: at the least it needs {least:.0f} W of {cap:.0f} W, alone there"
+        why = (
+            f"power cap of pool {name!r}: even alone there the job needs at least {least:.0f} W, and the "
+            f"cap is {cap:.0f} W"
+        )
         return Barrier(why, (_CAP, name))
 
     def _lift(self, state: State) -> None:
@@ -361,7 +367,8 @@ class PowerCap(Plugin):
         if not fits and frequency is not None:
             # There is power for it, but not for so long: other jobs need not wait for that.
             self._delay(
-                job, f"slowed under the power cap of pool {pool!r} it would delay what is kept for others"
+                job,
+                f"slowed under the power cap of pool {pool!r} it would delay what is reserved for other jobs",
             )
             return start
         if not fits:
@@ -370,7 +377,7 @@ class PowerCap(Plugin):
                 cap, drawn = self._caps.of(pool, state), self._meter.watts[pool]
                 self._delay(
                     job,
-                    f"power cap of pool {pool!r}: {drawn:.0f} W are drawn of {cap:.0f} W, too little is left",
+                    f"power cap of pool {pool!r}: {drawn:.0f} W of {cap:.0f} W are drawn, too little is left",
                 )
                 if not self.options.overtake:
                     closed.add(pool)

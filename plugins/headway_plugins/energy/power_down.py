@@ -68,27 +68,38 @@ class PowerDownIdle(Plugin):
 
         model_config = pydantic.ConfigDict(extra="forbid")
 
-        idle: float = pydantic.Field(default=600.0, ge=0, description="seconds idle, then a node sleeps")
-        reserve: int = pydantic.Field(default=0, ge=0, description="idle nodes of each pool that stay on")
+        idle: float = pydantic.Field(
+            default=600.0, ge=0, description="seconds after which an idle node is put to sleep"
+        )
+        reserve: int = pydantic.Field(
+            default=0, ge=0, description="number of idle nodes of each pool that stay on"
+        )
         stay: float = pydantic.Field(
-            default=600.0, ge=0, description="seconds that a woken node stays on at least"
+            default=600.0, ge=0, description="seconds for which a woken node stays on at least"
         )
         margin: float = pydantic.Field(
-            default=5.0, ge=0, description="seconds more than its wake time by which a node is woken early"
+            default=5.0,
+            ge=0,
+            description="seconds by which a node is woken earlier than its wake time asks for",
         )
         depth: int = pydantic.Field(
-            default=50, ge=1, description="jobs at the head of a queue that nodes are woken for"
+            default=50, ge=1, description="number of jobs at the head of a queue for which nodes are woken"
         )
         wake_chance: float | None = pydantic.Field(
             default=None,
             gt=0,
             le=1,
-            description="chance of an arrival within the wake time from which nodes are kept on or woken for "
-            "it; needs a plugin that tells it, such as arrival-forecast; none: never",
+            description="nodes are kept on or woken when the chance that a job arrives within the wake time "
+            "reaches this value; needs a plugin that predicts arrivals, such as "
+            "arrival-forecast; null: never",
         )
-        wake_nodes: int = pydantic.Field(default=1, ge=1, description="idle nodes that are on then")
+        wake_nodes: int = pydantic.Field(
+            default=1, ge=1, description="number of idle nodes that are on for such an arrival"
+        )
         retry: float = pydantic.Field(
-            default=600.0, gt=0, description="seconds from a refused command to the next to that node"
+            default=600.0,
+            gt=0,
+            description="seconds between a refused command and the next command to the same node",
         )
 
     def __init__(self, options: Options | None = None) -> None:

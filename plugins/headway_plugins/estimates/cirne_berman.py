@@ -27,7 +27,7 @@ class CirneBermanOptions(EstimateOptions):
     """The options of :class:`CirneBermanModel`."""
 
     shape: float = Field(gt=0, le=1000, description="shape of the accuracies' gamma distribution")
-    scale: float = Field(gt=0, le=1000, description="its scale; the mean is shape x scale")
+    scale: float = Field(gt=0, le=1000, description="scale of that distribution; the mean is shape x scale")
     shortest: WholeSeconds = Field(description="the shortest estimate")
     longest: WholeSeconds = Field(description="the longest estimate")
 
@@ -55,7 +55,7 @@ class CirneBermanModel(Unfitted):
         else:
             raise UserError(
                 f"estimate model cirne-berman: expected accuracies of at most 1, but with shape "
-                f"{options.shape:g} and scale {options.scale:g} nearly none is"
+                f"{options.shape:g} and scale {options.scale:g} nearly no accuracy is"
             )
         notes = ("the runtimes are drawn, too",)
         return Estimates(estimate, runtime=np.rint(accuracy * estimate), notes=notes)

@@ -22,7 +22,10 @@ class FModelOptions(RoundedOptions):
     """The options of :class:`FModelModel`."""
 
     f: float = Field(
-        1.0, ge=0, le=1000, description="estimates are uniform between the runtime and f + 1 times that"
+        1.0,
+        ge=0,
+        le=1000,
+        description="estimates are drawn uniformly between the runtime and f + 1 times the runtime",
     )
 
 

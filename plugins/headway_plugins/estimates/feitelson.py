@@ -30,10 +30,16 @@ class FeitelsonOptions(RoundedOptions):
     """The options of :class:`FeitelsonModel`."""
 
     phi: float | None = Field(
-        None, ge=0, le=1, description="share of exact estimates; default: as the jobs' own estimates have it"
+        None,
+        ge=0,
+        le=1,
+        description="share of exact estimates; default: the share among the jobs' own estimates",
     )
     hump: float = Field(
-        0.0, ge=0, le=1, description="share of the jobs shorter than 90 s whose accuracy is 10 % at most"
+        0.0,
+        ge=0,
+        le=1,
+        description="share of jobs with an accuracy of at most 10 %, among jobs shorter than 90 s",
     )
     maximum: WholeSeconds = Field(86400, description="the longest estimate; longer ones are cut to it")
 

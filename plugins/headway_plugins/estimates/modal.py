@@ -15,7 +15,7 @@ What the paper leaves open, as decided here:
   follow, and then the head is shorter. Without a tail the head has all jobs.
 - A mode that is given replaces the nearest head time that is not given, never T_max, and the nearest share.
   If the share of T_max is given, the other shares of the head fill 89 % beside it (as in the authors'
-  published code; else a share near the one that T_max usually has would stay without its time). If those that
+  published code; else a share near T_max's usual share would stay without its time). If those that
   are given have 89 % or more, the rest of the head vanishes, and the tail has what is left.
 - Shares become counts by rounding half up, at least 1; what is left over goes one by one to the modes that
   are not given, from the largest on.
@@ -58,7 +58,7 @@ LEAST_MAXIMUM = MINUTE
 
 @dataclass(frozen=True)
 class Constants:
-    """The fitted constants: those that the paper prints, unless others are given."""
+    """The fitted constants: as the paper prints them, unless others are given."""
 
     #: a = 1 + ``shape_factor`` K ^ ``shape_power``.
     shape_factor: float = 12.1
@@ -180,7 +180,7 @@ def _shares(k: int, head: int, constants: Constants) -> tuple[list[float], list[
 
 
 def with_heads(all_times: Sequence[int], heads: Sequence[int]) -> list[int]:
-    """The times (ascending, T_max last) with those of ``heads`` in the place of the nearest ones, sorted."""
+    """The times (ascending, T_max last), where the times of ``heads`` replace the nearest times, sorted."""
     there = set(all_times)
     new = [head for head in heads if head not in there]
     kept = set(heads)
@@ -190,7 +190,7 @@ def with_heads(all_times: Sequence[int], heads: Sequence[int]) -> list[int]:
 
 
 def with_given_times(heads: Sequence[int], pairs: Sequence[Pair]) -> list[int]:
-    """Head times, T_max first, with those that are given in the place of the nearest that are not."""
+    """Head times, T_max first, where each given time replaces the nearest time that is not given."""
     given = [pair.seconds for pair in pairs]
     free = [time for time in heads[1:] if time not in given]
     gone = {time for _, time in _nearest_pairs([time for time in given if time not in heads], free)}

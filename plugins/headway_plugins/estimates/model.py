@@ -26,8 +26,8 @@ class RoundedOptions(EstimateOptions):
 
     rounding: bool = Field(
         False,
-        description="true: below an hour to the nearest 5 minutes, below 5 hours to the nearest hour, "
-        "up where the runtime asks for it",
+        description="true: round estimates below an hour to 5 minutes and estimates below 5 hours to an "
+        "hour, never below the runtime",
     )
 
 

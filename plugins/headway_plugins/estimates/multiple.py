@@ -20,7 +20,7 @@ from headway_plugins.estimates.model import EstimateOptions, Unfitted
 class MultipleOptions(EstimateOptions):
     """The options of :class:`MultipleModel`."""
 
-    factor: float = Field(2.0, gt=0, le=1000, description="what the user's estimate is multiplied by")
+    factor: float = Field(2.0, gt=0, le=1000, description="factor on the user's estimate")
 
 
 class MultipleModel(Unfitted):

@@ -2,8 +2,8 @@
 
 D. Tsafrir, Y. Etsion, D. G. Feitelson: Modeling User Runtime Estimates. JSSPP 2005, section 7 ("random
 shuffle"). The paper leaves the order open in which jobs are served: here the longest runtime first, which
-makes every possible pairing equally likely, because the estimates that a job may have are among those that
-the next one may have.
+makes every possible pairing equally likely, because the estimates that a job may have are among the estimates
+that the next one may have.
 """
 
 from __future__ import annotations

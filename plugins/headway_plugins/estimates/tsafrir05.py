@@ -51,12 +51,12 @@ class Tsafrir05Options(EstimateOptions):
         description="T_max, the largest allowed estimate (18h); default: the longest runtime in hours",
     )
     pairs: tuple[tuple[WholeSeconds, float], ...] = Field(
-        (), description="known estimates with their shares in per cent: [[18h, 23.8], [15m, 10.6]]"
+        (), description="known estimates with their shares in percent: [[18h, 23.8], [15m, 10.6]]"
     )
     constants: Literal["paper", "published-code"] = Field(
-        "paper", description="the fitted constants: as printed, or those of the authors' program"
+        "paper", description="the fitted constants: as the paper prints them, or as in the authors' program"
     )
-    head_mass: float = Field(89.0, gt=0, lt=100, description="share of the 20 popular estimates, per cent")
+    head_mass: float = Field(89.0, gt=0, lt=100, description="share of the 20 popular estimates, in percent")
     modes: int | None = Field(
         None,
         ge=1,
@@ -64,7 +64,7 @@ class Tsafrir05Options(EstimateOptions):
         description="K, the number of different estimates; default: by the number of jobs",
     )
     modes_by: Literal["table", "power"] = Field(
-        "table", description="K by the paper's Table 3, or by its power law alpha x jobs ^ beta"
+        "table", description="source of K: the paper's Table 3, or its power law alpha x jobs ^ beta"
     )
     alpha: float = Field(1.1, gt=0, le=100, description="of the power law")
     beta: float = Field(0.5, gt=0, le=1, description="of the power law")
@@ -74,8 +74,8 @@ class Tsafrir05Options(EstimateOptions):
 
     too_short: Literal["refuse", "raise"] = Field(
         "refuse",
-        description="where too few estimates are long enough for the jobs: refuse, or raise them no "
-        "further than they must be, to others that the model gave",
+        description="where too few estimates are long enough for the jobs: refuse the draw, or raise each "
+        "estimate that is too short to the next larger estimate that the model gave",
     )
 
     @field_validator("pairs", mode="before")

@@ -42,8 +42,8 @@ _LISTED = 10
 @click.option("--since", type=DURATION, default="7d", show_default=True, metavar="TIME",
               help="Judge the jobs that ended in this time before now (30m, 12h, 7d).")  # fmt: skip
 def command(config_path: Path, adapter_files: tuple[Path, ...], since: float) -> None:
-    """Tell whom the cluster served unfairly: who got less than an equal share of the processors in use, and
-    who overtook them.
+    """Tell which users the cluster served unfairly: users with less than an equal share of the processors in
+    use, and the jobs that overtook theirs.
 
     Reads the journal of the configuration, and nothing else; what happened while no daemon ran is not in
     it. Fair start times need a run that can be repeated: headway dry-run --with fairness.
@@ -74,20 +74,21 @@ def command(config_path: Path, adapter_files: tuple[Path, ...], since: float) ->
     loss = found.unfairness[rows]
     figures = missed(loss)
     say(
-        f"{len(rows)} jobs that ended since {wall_clock(begin)}; {found.unfinished} run still, "
+        f"{len(rows)} jobs that ended since {wall_clock(begin)}; {found.unfinished} still run, "
         f"{found.waiting} wait. Mean resource unfairness {_hours(figures['mean'])} processor-hours; "
         f"{share(figures['share_unfair'])} of the jobs got less than an equal share of the processors in use."
     )
     screen = console()
     users = by_name([result.jobs[row].job.user for row in rows.tolist()], lost=loss)
-    table = Table("user", "jobs", "processor-hours less than deserved", box=None, pad_edge=False)
+    table = Table("user", "jobs", "processor-hours below the equal share", box=None, pad_edge=False)
     for name, row in list(users.items())[:_LISTED]:
         table.add_row(name or NONE, number(row["jobs"]), _hours(row["lost"]))
     screen.print(table)
     tree = _site_shares(told, config.adapters)
     if tree is not None:
         table = Table(*STANDING_HEADS, box=None, pad_edge=False, title_justify="left",
-                      title="By the site's shares, processor-hours since the journal begins")  # fmt: skip
+                      title="By the site's shares: processor-hours since the beginning of the "
+                            "journal")  # fmt: skip
         for one in against_shares(result, tree, columns)[:_LISTED]:
             table.add_row(*standing_row(one))
         screen.print(table)
@@ -105,7 +106,7 @@ def _show_worst(
     if not worst:
         return
     came = eligible(result, columns)
-    table = Table("job", "user", "processors", "waited", "processor-hours less than deserved",
+    table = Table("job", "user", "processors", "waited", "processor-hours below the equal share",
                   "overtaken by",
                   box=None, pad_edge=False)  # fmt: skip
     for row in worst:

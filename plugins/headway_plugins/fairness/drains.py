@@ -5,7 +5,7 @@ arrives, a copy of the state, with j and without any job after it, is run until 
 in it is its strict fair start. What still runs when the last job has started tells when the next arrival
 would start behind all jobs, its relaxed fair start.
 
-The schedulers are those of the plugins ``strict`` (``fcfs``), ``greedy``, ``easy`` and ``conservative``
+The schedulers are the plugins ``strict`` (``fcfs``), ``greedy``, ``easy`` and ``conservative``
 (bookings made anew each time, or guarantees that are kept) on a flat pool, under the orders of submission,
 ``shortest-first`` and ``largest-xfactor``. The caller of :func:`run_with_drains` compares the starts with
 the starts of the run in question.

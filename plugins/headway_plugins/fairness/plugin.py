@@ -46,8 +46,8 @@ class FairnessOptions(pydantic.BaseModel):
     by_definition: int = pydantic.Field(
         default=300,
         ge=0,
-        description="fair start times under a scheduler for which there is no faster way are found "
-        "by running the workload up to each job again, if it has at most so many jobs",
+        description="largest number of jobs for which fair start times are found by a run of its own for "
+        "each job, where the scheduler allows no faster way",
     )
 
 
@@ -177,11 +177,9 @@ class Fairness(Plugin):
             f"<p>{escape(why)}</p>" for why in (found.why_not, found.why_unequal, found.why_no_shares) if why
         ]
         parts.append(
-            "<p>Strict and relaxed: how much later than its fair start a job began, mean over all jobs. "
-            "Resource "
-            "equality: processor-hours that it got less than it deserved. Being fair says nothing about "
-            "being "
-            "fast, and each policy is measured by its own fair starts.</p>"
+            "<p>Strict and relaxed: the mean time by which a job began after its fair start. Resource "
+            "equality: processor-hours that a job got below the equal share. Fairness says nothing about "
+            "speed: each policy is measured by its own fair starts.</p>"
         )
         heads = [_HEADS[name] for name in losses]
         groups = {"all": {"jobs": len(columns.submit)} | {k: missed(v)["mean"] for k, v in losses.items()}}
@@ -190,7 +188,7 @@ class Fairness(Plugin):
         )
         users = by_name([job.job.user for job in result.jobs], **losses)
         listed = dict(list(users.items())[:_LISTED])
-        parts.append(f"<h4>Users who lost most, sums ({len(listed)} of {len(users)})</h4>")
+        parts.append(f"<h4>Users with the largest losses, sums ({len(listed)} of {len(users)})</h4>")
         parts.append(_table(["user", "jobs", *heads], _rows(listed)))
         if found.standings:
             parts.append(f"<h4>{escape(_BY_SHARES)} ({len(found.standings[:_LISTED])} of "
@@ -214,12 +212,18 @@ class Fairness(Plugin):
         ]  # fmt: skip
         if not rows:
             return "<p>No job started later than its strict fair start.</p>"
-        heads = ["job", "user", "processors", "after its strict fair start", "overtaken by, most work first"]
-        return "<h4>Most delayed by later arrivals</h4>" + _table(heads, rows)
+        heads = [
+            "job",
+            "user",
+            "processors",
+            "time after its strict fair start",
+            "overtaken by (most work first)",
+        ]
+        return "<h4>Jobs that later arrivals delayed most</h4>" + _table(heads, rows)
 
 
-_BY_SHARES = "Who got least of what the site's shares give him, in processor-hours"
-STANDING_HEADS = ("account", "user", "share", "jobs", "deserved", "got", "got less by")
+_BY_SHARES = "Users with the largest deficit by the site's shares, in processor-hours"
+STANDING_HEADS = ("account", "user", "share", "jobs", "deserved", "got", "deficit")
 
 
 def standing_row(one: Standing) -> list[str]:

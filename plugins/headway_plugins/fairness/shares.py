@@ -63,7 +63,9 @@ def tree_of(result: RunResult) -> Tree | None:
         if "accounts" not in options and "file" not in options:
             continue
         if is_from_slurm(options.get("accounts")):
-            raise UserError(f"plugin {name!r}: accounts: a run in emulation does not know the batch system's")
+            raise UserError(
+                f"plugin {name!r}: accounts: a run in emulation does not know the batch system's accounts"
+            )
         told = {key: options[key] for key in ("accounts", "file", "unknown_shares") if key in options}
         try:
             return CountingOptions.model_validate(told).tree()

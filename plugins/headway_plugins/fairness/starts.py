@@ -88,8 +88,8 @@ def by_drains(result: RunResult) -> FairStarts:
         if policy in _BOOKING_ALL and not one.request.walltime:
             # What is booked for no time keeps other jobs away at its start if it is the only booking.
             raise UserError(
-                f"fair start times by drains: job {one.id} has a limit of no length; conservative is not "
-                "known with such"
+                f"fair start times by drains: job {one.id} has a limit of no length; a drain cannot repeat "
+                "conservative with such jobs"
             )
     start, strict, relaxed = drains.run_with_drains(
         processors,
@@ -209,9 +209,7 @@ def _scheduler(result: RunResult) -> tuple[str, str, int]:
     kind = names[policy]
     if policy == "conservative":
         if options.get("depth") is not None:
-            raise UserError(
-                "fair start times by drains: conservative with a depth is not among those it knows"
-            )
+            raise UserError("fair start times by drains: a drain cannot repeat conservative with a depth")
         if options.get("guarantees") == "keep":
             kind = "KEPT"
     order = (

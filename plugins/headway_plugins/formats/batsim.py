@@ -2,7 +2,7 @@
 
 P.-F. Dutot, M. Mercier, M. Poquet and O. Richard, "Batsim: a realistic language-independent resources and
 jobs management systems simulator", JSSPP 2016; Batsim's documentation, "Workload". Profiles are read by the
-names that they have up to Batsim 4 and from 5 on, and written by those up to 4.
+names that they have up to Batsim 4 and from 5 on, and are written as up to Batsim 4.
 
 What a job is here:
 
@@ -60,7 +60,7 @@ def _begins(lines: Sequence[str]) -> bool:
 
 
 def _read(source: Source, strict: bool) -> Trace:
-    said = f"{source.path}: expected Batsim's JSON, an object with jobs and profiles"
+    said = f"{source.path}: expected Batsim's JSON: an object with jobs and profiles"
     try:
         data = msgspec.json.decode(source.data().removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -169,7 +169,7 @@ def _numbers(names: list[str]) -> list[int]:
 
 
 def _header(data: Mapping[str, Any]) -> list[str]:
-    """The header's lines: those of the trace that was written, else what the file tells."""
+    """The header's lines: the lines of the trace that was written, else what the file tells."""
     kept = data.get("header")
     header = [line for line in kept if isinstance(line, str)] if isinstance(kept, list) else []
     header = [line for line in header if line.lstrip().startswith(";") and "\n" not in line]

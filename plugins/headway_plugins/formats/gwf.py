@@ -6,7 +6,7 @@ first 16 mean what they mean in the Standard Workload Format; -1 stands for what
 a comment.
 
 - Users, groups, executables, queues and partitions may have names; if any has, all of the column are numbered
-  in the order of their names. The header says those of the queues.
+  in the order of their names. The header gives the queues' numbers.
 - Submissions are seconds since 1970 there: the first one is the trace's time 0. Where they are small they
   stay.
 - A job is left out if its number, submission, runtime, processors or estimate is no number. Other fields that

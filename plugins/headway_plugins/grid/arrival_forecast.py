@@ -34,12 +34,19 @@ class ArrivalForecastOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    least: int = pydantic.Field(default=10, ge=1, description="times between jobs that a user must have had")
+    least: int = pydantic.Field(
+        default=10,
+        ge=1,
+        description="number of times between jobs that a user "
+        "must have before the user's arrivals are "
+        "predicted",
+    )
     most_users: int = pydantic.Field(
         default=10_000,
         ge=1,
         le=1_000_000,
-        description="users that are known; who was silent the longest goes",
+        description="number of users that are remembered; the user that was silent the longest is forgotten "
+        "first",
     )
 
 

@@ -24,8 +24,8 @@ _DIGITS = 9
 @click.group(
     "arrivals",
     epilog=examples(
-        "headway arrivals fit log.swf.gz -o site.yaml         who submits in bursts, and how",
-        "headway generate login-logout --set file=site.yaml   jobs that come as those of the log",
+        "headway arrivals fit log.swf.gz -o site.yaml         users and their bursts",
+        "headway generate login-logout --set file=site.yaml   jobs that arrive like the log's",
     ),
 )
 def command() -> None:
@@ -35,21 +35,23 @@ def command() -> None:
 @command.command("fit")
 @click.argument("trace_path", metavar="TRACE", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path),
-              help="File to be written (.yaml), for the model login-logout. Default: only tell.")  # fmt: skip
+              help="File to be written (.yaml), for the model login-logout. Default: print the fit "
+                   "only.")  # fmt: skip
 @click.option("--by", "by", type=click.Choice(["user", "group"]), default="user", show_default=True,
-              help="Whose jobs are one process.")  # fmt: skip
+              help="Fit a process to the jobs of each user, or of each group.")  # fmt: skip
 @click.option("--method", type=click.Choice(["silences", "counts"]), default="silences", show_default=True,
-              help="Go by the chance of no job in a time, or by the numbers of jobs in 300 s.")  # fmt: skip
+              help="Fit the chance of no job within a time, or the numbers of jobs in 300 s.")  # fmt: skip
 @click.option("--estimator", type=click.Choice(["exact", "tumbling"]), default="exact", show_default=True,
-              help="That chance from all windows, or from windows side by side.")  # fmt: skip
+              help="Estimate that chance from all windows, or from windows side by side.")  # fmt: skip
 @click.option("--window", type=click.Choice(["active", "log"]), default="active", show_default=True,
-              help="Rates over somebody's own time, first to last job, or over the whole log.")  # fmt: skip
+              help="Compute rates over the time from the user's first to last job, or over the whole "
+                   "log.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of TRACE.")
 def fit(
     trace_path: Path, output: Path | None, by: str, method: Method, estimator: Estimator, window: str,
     strict: bool,
 ) -> None:  # fmt: skip
-    """Fit the model of users who log on, submit and log off to TRACE, and write the users to a file.
+    """Fit the model of users that log on, submit and log off to TRACE, and write the users to a file.
 
     Tells of each user the rates, the share of time logged on and the mean jobs of a login. A user that
     submits evenly is Poisson-like: always logged on.

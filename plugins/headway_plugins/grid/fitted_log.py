@@ -76,7 +76,7 @@ def fit_log(
         borders = (begin, end) if whole_log else (None, None)
         fits[key] = fit_user(times, *borders, method=method, estimator=estimator)
     if not fits:
-        raise UserError(f"{trace.path}: expected somebody with time between his jobs, found nobody")
+        raise UserError(f"{trace.path}: expected a user with time between two jobs, found no such user")
     runtime = trace.records[:, Column.RUNTIME]
     runtime = np.where(runtime >= 0, runtime, np.nan)
     known = np.isfinite(runtime)

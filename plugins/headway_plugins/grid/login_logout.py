@@ -128,34 +128,38 @@ class LoginLogoutOptions(BaseModel):
         None,
         ge=1,
         le=_MOST_JOBS,
-        description="number of jobs, over as many days as it takes; default: by days",
+        description="number of jobs, submitted over as many days as they take; default: as many as come in "
+        "`days`",
     )
     processors: int = Field(PROCESSORS, ge=1, le=10_000_000, description="size of the machine")
     load: float | None = Field(
         None,
         gt=0,
         le=100,
-        description="work submitted, as a share of what the machine can do; default: as it is",
+        description="offered load: submitted work over the machine's capacity; default: as the rates give it",
     )
     arrivals: Literal["login-logout", "poisson"] = Field(
-        "login-logout", description="poisson: everybody is always logged on, at the same mean rates"
+        "login-logout",
+        description="login-logout: users log on and off; poisson: all users are always "
+        "logged on, at the same mean rates",
     )
     repeat: float = Field(
-        0.0, ge=0, lt=1, description="chance that a job runs as long as its user's one before"
+        0.0, ge=0, lt=1, description="chance that a job runs as long as the previous job of its user"
     )
     daily_logon: tuple[tuple[float, float], ...] = Field(
         (), max_length=48, description="the day's cycle of logging on: [[a1, b1], ...] of cosines and sines"
     )
     daily_submit: tuple[tuple[float, float], ...] = Field(
-        (), max_length=48, description="that of submitting while logged on"
+        (), max_length=48, description="the day's cycle of submitting while logged on, in the same form"
     )
-    monitors: int = Field(0, ge=0, le=1000, description="users who submit one job on each full hour")
-    monitor_runtime: float = Field(60.0, ge=1, le=DAY, description="seconds that such a job runs")
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    monitors: int = Field(0, ge=0, le=1000, description="number of users that submit a job on each full hour")
+    monitor_runtime: float = Field(60.0, ge=1, le=DAY, description="runtime of such a job, in seconds")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
     pools: dict[Annotated[str, Field(min_length=1)], Annotated[float, Field(gt=0, le=1e9)]] | None = Field(
         None,
         min_length=1,
-        description="instead of one: each job goes to one of them at random, by weight: {ce1: 56, ce2: 84}",
+        description="instead of `pool`: weights of the pools that jobs are sent to at random: {ce1: 56, "
+        "ce2: 84}",
     )
     _fitted: FittedUsers | None = None
 
@@ -186,7 +190,7 @@ class LoginLogoutOptions(BaseModel):
         if self.file is None:
             return self
         if self.groups is not None:
-            raise ValueError("groups or file, not both")
+            raise ValueError("expected either groups or file, found both")
         try:
             text = text_of(self.file, info.context)
         except (OSError, UnicodeDecodeError) as error:
@@ -281,7 +285,7 @@ def _arrivals(
         expected, stretch = rate * options.days * DAY, options.days * DAY
     else:
         if not rate > 0:
-            raise UserError("login-logout: expected somebody who submits, found rates of 0")
+            raise UserError("login-logout: expected a user with a rate above 0, found rates of 0 only")
         expected, stretch = float(wanted), wanted / rate
     if expected > _MOST_JOBS:
         raise UserError(

@@ -4,7 +4,7 @@ E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005
 tables of groups. *Ours*: a group's arrivals come from a login/logout process with the printed mean and
 coefficient of variation of the times between jobs; the paper gives two moments where the process has three
 rates, so a login has 1.25 times as many jobs as the least that the variation allows. Runtimes have the
-printed mean and standard deviation in stages whose knots are ours; those of Biomed also have the two
+printed mean and standard deviation in stages whose knots are ours; the stages of Biomed also have the two
 quantiles of the text (half below 10 s, 70 % below 15 minutes).
 """
 

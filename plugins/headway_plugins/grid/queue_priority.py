@@ -41,10 +41,16 @@ class QueuePriorityOptions(pydantic.BaseModel):
         default=LPC,
         description="queue (QOS or pool) -> priority; default: the paper's, Test (1) to Infinite (5)",
     )
-    groups: dict[str, _Points] = pydantic.Field(default={}, description="group or account -> what is added")
-    users: dict[str, _Points] = pydantic.Field(default={}, description="user -> what is added")
+    groups: dict[str, _Points] = pydantic.Field(
+        default={}, description="group or account -> priority that is added"
+    )
+    users: dict[str, _Points] = pydantic.Field(default={}, description="user -> priority that is added")
     second: float = pydantic.Field(
-        default=10.0, ge=0, le=1e6, allow_inf_nan=False, description="priority for each second of waiting"
+        default=10.0,
+        ge=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="priority that is added for each second of waiting",
     )
 
 

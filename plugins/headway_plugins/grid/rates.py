@@ -217,4 +217,4 @@ def _check(found: TwoExponentials) -> None:
             f"{found.share:g}, {found.fast:g}, {found.slow:g}"
         )
     if not found.slow + found.share * (found.fast - found.slow) > 0:
-        raise UserError("rates: expected somebody who submits, found a rate of 0")
+        raise UserError("rates: expected a rate above 0, found 0")

@@ -27,7 +27,7 @@ class ReserveShortOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     share: float = pydantic.Field(
-        default=0.05, gt=0, lt=1, description="of each pool's processors, kept for short jobs"
+        default=0.05, gt=0, lt=1, description="share of each pool's processors that is kept for short jobs"
     )
     seconds: float = pydantic.Field(
         default=900.0, ge=0, allow_inf_nan=False, description="a job with an estimate up to this is short"
@@ -108,7 +108,7 @@ class ReserveShort(Plugin):
             return None
         return Barrier(
             f"{job.pool.total - most} of {job.pool.total} processors are kept for jobs of at most "
-            f"{self.options.seconds:g} s, and longer ones have {used}",
+            f"{self.options.seconds:g} s, and longer jobs use {used}",
             _key(job.pool.name),
         )
 

@@ -68,14 +68,17 @@ class LimitsOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     of: Annotated[dict[str, dict[str, Amounts]], pydantic.Field(min_length=1), OrFromSlurm] = pydantic.Field(
-        description="user, account, own_account, association, group, qos, pool, several (user+pool), or all "
-        "-> name or * -> limits; from-slurm: the running Slurm's, of associations and QOS, with its accounts",
+        description="the limits: user, account, own_account, association, group, qos, pool, a combination "
+        "(user+pool) or all -> name or * -> amounts; from-slurm: the running Slurm's limits of "
+        "associations and QOS, with its accounts",
     )
     accounts: dict[Any, Any] | None = pydantic.Field(
-        default=None, description="the tree of accounts, as fair-tree has it: an account counts all below it"
+        default=None,
+        description="the tree of accounts, as for fair-tree: the jobs of an account include "
+        "the jobs of all accounts below it",
     )
     half_life: Seconds | None = pydantic.Field(
-        default=None, description="in so long what was used of a budget counts half; null: it stays"
+        default=None, description="half-life of budget use, in seconds; null: no decay"
     )
     file: Path | None = pydantic.Field(
         default=None, description="a file with that tree: YAML, or what `sacctmgr dump CLUSTER` writes"
@@ -89,7 +92,7 @@ class LimitsOptions(pydantic.BaseModel):
         if not is_from_slurm(self.of):
             self._rules = rules_of(self.of)
         elif self.accounts is not None or self.file is not None:
-            raise ValueError("no accounts and no file where limits are from-slurm, found one of them")
+            raise ValueError("no accounts and no file beside of: from-slurm, found accounts or file")
         self._entries = configured(self.accounts, self.file, info)
         return self
 
@@ -124,7 +127,8 @@ class _Kind:
 
 
 class Limits:
-    """Limits on what users, accounts, QOS and others have at once; who is over waits, and holds up nobody."""
+    """Limits on what users, accounts, QOS and others have at once; a job over a limit waits and delays no
+    other job."""
 
     Options = LimitsOptions
 

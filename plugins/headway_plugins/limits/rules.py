@@ -41,16 +41,14 @@ class Largest(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    processors: _Count | None = pydantic.Field(default=None, description="processors of one job")
-    nodes: _Count | None = pydantic.Field(default=None, description="nodes of one job")
-    memory: Weight | None = pydantic.Field(default=None, description="GiB of one job")
-    walltime: Seconds | None = pydantic.Field(default=None, description="limit of one job, such as 2d")
+    processors: _Count | None = pydantic.Field(default=None, description="processors of a job")
+    nodes: _Count | None = pydantic.Field(default=None, description="nodes of a job")
+    memory: Weight | None = pydantic.Field(default=None, description="GiB of memory of a job")
+    walltime: Seconds | None = pydantic.Field(default=None, description="time limit of a job, such as 2d")
     processor_minutes: Weight | None = pydantic.Field(
-        default=None, description="processors x limit of one job, in minutes"
+        default=None, description="processors x time limit of a job, in minutes"
     )
-    resources: dict[str, Weight | None] = pydantic.Field(
-        default={}, description="generic resources of one job"
-    )
+    resources: dict[str, Weight | None] = pydantic.Field(default={}, description="generic resources of a job")
 
 
 class Amounts(pydantic.BaseModel):
@@ -58,24 +56,27 @@ class Amounts(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    jobs: _Count | None = pydantic.Field(default=None, description="jobs that run")
-    processors: _Count | None = pydantic.Field(default=None, description="processors of these")
-    nodes: _Count | None = pydantic.Field(default=None, description="nodes of these, one by one for each job")
-    memory: Weight | None = pydantic.Field(default=None, description="GiB of these")
+    jobs: _Count | None = pydantic.Field(default=None, description="running jobs")
+    processors: _Count | None = pydantic.Field(default=None, description="processors of running jobs")
+    nodes: _Count | None = pydantic.Field(
+        default=None,
+        description="nodes of running jobs; a node that several jobs share counts for each of them",
+    )
+    memory: Weight | None = pydantic.Field(default=None, description="GiB of memory of running jobs")
     processor_minutes: Weight | None = pydantic.Field(
-        default=None, description="processors x minutes that are left until their limits"
+        default=None, description="processors x minutes until the time limits of running jobs"
     )
     budget: Weight | None = pydantic.Field(
-        default=None, description="processor-minutes that were used, and that running jobs may still use"
+        default=None, description="processor-minutes: used so far, and what running jobs may still use"
     )
     wall_minutes: Weight | None = pydantic.Field(
         default=None,
-        description="minutes that jobs ran, whatever their size, and that running ones may still run",
+        description="minutes of jobs of any size: run so far, and what running jobs may still run",
     )
     resources: dict[str, Weight | None] = pydantic.Field(
-        default={}, description="generic resources, such as gpu"
+        default={}, description="generic resources of running jobs, such as gpu"
     )
-    largest: Largest = pydantic.Field(default=Largest(), description="the same for one job, and walltime")
+    largest: Largest = pydantic.Field(default=Largest(), description="limits of a single job")
 
 
 #: Names in the order of the dimensions -> the limits.
@@ -91,10 +92,10 @@ def dimensions_of(key: str) -> tuple[str, ...]:
         if name not in DIMENSIONS:
             hint = nearest(name, (*DIMENSIONS, EVERYBODY))
             raise ValueError(
-                f"{', '.join(DIMENSIONS)}, several of them such as user+pool, or all, found {key!r}.{hint}"
+                f"{', '.join(DIMENSIONS)}, a combination such as user+pool, or all, found {key!r}.{hint}"
             )
     if len(set(found)) < len(found):
-        raise ValueError(f"each of them once, found {key!r}")
+        raise ValueError(f"each name of a combination once, found {key!r}")
     return found
 
 
@@ -103,7 +104,7 @@ def names_of(key: str, dimensions: Sequence[str]) -> tuple[str, ...]:
     found = tuple(key.split("+")) if len(dimensions) > 1 else (key,)
     if not dimensions:
         if key != ANY:
-            raise ValueError(f'"*" for everybody together, found {key!r}')
+            raise ValueError(f'"*" for all jobs together, found {key!r}')
         return ()
     if len(found) != len(dimensions) or not all(found):
         example = "+".join([ANY] * len(dimensions))
@@ -137,7 +138,7 @@ def _overlaid(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
 
 
 class Rule:
-    """The limits of one kind of values, such as those of users."""
+    """The limits of one kind of values, such as users."""
 
     def __init__(self, dimensions: Sequence[str], table: Mapping[str, Amounts]) -> None:
         """Raises ValueError for keys that do not fit."""

@@ -18,14 +18,13 @@ class SignalOptions(ImageOptions):
 
     signal: Annotated[str, Field(pattern=r"^(USR1|USR2|TERM|INT|HUP|URG)$")] = Field(
         default="USR1",
-        description="what makes a job save itself",
+        description="signal on which a job saves itself",
     )
     ready: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$|^$")] = Field(
         default="ready",
         description=(
-            "the file in its image directory with which each execution says that it can be "
-            "signalled; empty: it always can. A job that is signalled before it catches the "
-            "signal is ended by it"
+            "file in the image directory by which each execution says that it catches the signal; empty: "
+            "every job always catches it. The signal ends a job that does not catch it yet"
         ),
     )
 

@@ -27,20 +27,20 @@ _DONE = "Dumping finished successfully"
 class CriuOptions(ProgramOptions):
     """The options of programs, and these."""
 
-    program: str = Field(default="criu", description="the program, a name or an absolute path")
+    program: str = Field(default="criu", description="the program criu, a name or an absolute path")
     finder: tuple[str, ...] = Field(
         default=("headway", "node-agent", "first-process"),
-        description="what prints the number of a job's first process on a node",
+        description="command that prints the number of a job's first process on a node",
     )
     words: tuple[Annotated[str, Field(pattern=r"^--[a-z][a-z0-9=:/._-]*$")], ...] = Field(
         default=("--file-locks",),
-        description="more words for `criu dump`",
+        description="further arguments of `criu dump`",
     )
     complete: Annotated[str, Field(pattern=r"^$")] = Field(
-        default="", description="always empty: `criu dump` says itself that an image is complete"
+        default="", description="always empty: `criu dump` itself reports that an image is complete"
     )
     settle: Annotated[float, Field(ge=0)] = Field(
-        default=0.0, description="seconds without a change until an image is complete"
+        default=0.0, description="seconds without a change after which an image counts as complete"
     )
 
 
@@ -58,7 +58,7 @@ class Criu(Dumping):
         Dumping.traits, paper="Emelyanov et al.: CRIU, Checkpoint/Restore In Userspace (criu.org)"
     )
     works = ("check",)
-    remedy = "install criu (and a kernel that it knows), or take this plugin out"
+    remedy = "install criu (and a kernel that it supports), or disable this plugin"
 
     def suits(self, move: Move) -> str:
         if why := super().suits(move):
@@ -84,7 +84,7 @@ class Criu(Dumping):
         said = self._programs.run(node, user, finder)
         found = _NUMBER.fullmatch(said)
         if found is None:
-            raise Failure(f"{finder[0]} on {node}: expected a process's number, found {said[:80]!r}")
+            raise Failure(f"{finder[0]} on {node}: expected the number of a process, found {said[:80]!r}")
         place = self.images.place(job)
         self._programs.run(node, user, self.argv(int(found[1]), str(place)))
         log = place / "dump.log"

@@ -28,8 +28,10 @@ _SCRIPT = "dmtcp_restart_script.sh"
 class DmtcpOptions(ProgramOptions):
     """The options of programs, and these."""
 
-    program: str = Field(default="dmtcp_command", description="the program, a name or an absolute path")
-    complete: str = Field(default=_SCRIPT, description="the file that says that an image is complete")
+    program: str = Field(
+        default="dmtcp_command", description="the program dmtcp_command, a name or an absolute path"
+    )
+    complete: str = Field(default=_SCRIPT, description="file that says that an image is complete")
 
 
 class Dmtcp(Dumping):
@@ -45,7 +47,7 @@ class Dmtcp(Dumping):
         Dumping.traits, paper="Ansel, Arya, Cooperman: DMTCP: Transparent Checkpointing (IPDPS 2009)"
     )
     works = ("--version",)
-    remedy = "install DMTCP, or take this plugin out"
+    remedy = "install DMTCP, or disable this plugin"
 
     def suits(self, move: Move) -> str:
         if why := super().suits(move):

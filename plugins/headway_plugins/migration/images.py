@@ -8,8 +8,8 @@ Users write the images, so they are read with care: no symbolic link is followed
 count, and a job's directory must belong to the job's user (or to the daemon).
 
 An image is *complete* when the file ``complete`` in it (its name is an option) is newer than the request.
-Its lines may be those of ``sha256sum``; then the files are compared with them, which finds what was damaged
-on its way to the disk. With no such file an image is complete once nothing in it has changed for
+Its lines may have the form of ``sha256sum``; then the files are compared with them, which finds what was
+damaged on its way to the disk. With no such file an image is complete once nothing in it has changed for
 ``settle`` seconds, and something did since the request.
 """
 
@@ -117,7 +117,7 @@ class Images:
         if not stat.S_ISDIR(mode):
             return [Check(subject, False, f"{here}: expected a directory", "correct the option `directory`")]
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            found = f"{here}: everybody can remove everybody's images from it"
+            found = f"{here}: every user can remove the images of other users from it"
             return [Check(subject, False, found, f"chmod +t {here}")]
         if not os.access(here, os.W_OK | os.X_OK):
             return [Check(subject, False, f"{here}: is not writable", "run as the service's user")]
@@ -176,7 +176,7 @@ class Images:
             raise Unconfirmed(f"{place} changed while it was read")
         manifest = Manifest(job, self._method, time.time(), tuple(marks.values()))
         if self._quota and sum(self._size(one) for one in self._kept()) > self._quota:
-            raise Failure(f"{self.directory}: the images are more than {_bytes(self._quota)} with this one")
+            raise Failure(f"{self.directory}: with this image the images are more than {_bytes(self._quota)}")
         self.keep_record(job, "json", msgspec.json.encode(manifest))
         return manifest
 

@@ -28,42 +28,48 @@ class ImageOptions(LeaveOptions):
 
     directory: Path = Field(
         description=(
-            "where images are: a directory of each job's name in it, on a file system that all nodes share"
+            "directory of the images, on a file system that all nodes share; each job has a directory with "
+            "its name in it"
         ),
     )
-    timeout: Seconds = Field(default=600.0, description="seconds until an image must be complete")
+    timeout: Seconds = Field(default=600.0, description="seconds after which an image must be complete")
     ask: Annotated[float, Field(gt=0, le=600)] = Field(
         default=0.5,
-        description="seconds between two questions whether an image is complete",
+        description="seconds between two checks whether an image is complete",
     )
     complete: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$|^$")] = Field(
         default="complete",
         description=(
-            "the file that says that an image is complete; empty: it is once nothing changes for `settle`"
+            "file that says that an image is complete; empty: an image is complete once nothing in it "
+            "changes for `settle`"
         ),
     )
     settle: Seconds = Field(
-        default=2.0, description="seconds without a change until an image is complete, if no file says so"
+        default=2.0,
+        description="seconds without a change after which an image counts as complete, if no file says so",
     )
     keep: Annotated[float, Field(ge=0)] = Field(
         default=7 * 86400.0,
-        description="seconds for which an image outlives its job",
+        description="seconds for which an image is kept after the end of its job",
     )
-    quota: Annotated[int, Field(ge=0)] = Field(default=0, description="bytes of all images; 0: no limit")
+    quota: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="largest number of bytes of all images; 0: no limit"
+    )
     spare: Annotated[int, Field(ge=0)] = Field(
         default=10**9,
         description="bytes that must stay free on the file system",
     )
     attribute: str = Field(
         default="",
-        description="only jobs that say this word (Slurm: sbatch --comment=headway:WORD); empty: all",
+        description="move only jobs with this word in their comment (Slurm: sbatch --comment=headway:WORD); "
+        "empty: all jobs",
     )
 
     @field_validator("directory")
     @classmethod
     def _is_absolute(cls, value: Path) -> Path:
         if not value.is_absolute():
-            raise ValueError("an absolute path: jobs on other nodes look for it")
+            raise ValueError("an absolute path, because jobs on other nodes use it")
         return value
 
     def images(self, method: str, words: tuple[str, ...] = ()) -> Images:

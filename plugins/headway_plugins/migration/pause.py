@@ -53,7 +53,7 @@ class Pause(Steps):
             if self._in_doubt:
                 return self._over("stayed", f"it could not be suspended: {self._why}")
         elif self.step in ("resuming", "leaving") and seen.state == "running":
-            return self._over("moved", "it stood still and runs again")
+            return self._over("moved", "the job stood still and runs again")
         return []
 
     def _answered(self, now: float, answered: Answered) -> Sequence[Instruction]:
@@ -65,12 +65,12 @@ class Pause(Steps):
         if self.step == "stopping":
             # The next look decides: an order may be carried out late.
             self._in_doubt, self.due = True, None
-            self._why = self._why or f"it still ran after {self._times.stop:g} s"
+            self._why = self._why or f"the job still ran after {self._times.stop:g} s"
             return []
         if now < self._until:
             return self._resume(now)
         self.step, self.due = "leaving", now + self._times.again
-        self._why = self._why or f"it stood still for {self._times.resume:g} s after that"
+        self._why = self._why or f"the job stood still for {self._times.resume:g} s after that"
         return [Order(Requeue(self._move.job.id, "it is suspended and cannot be resumed"))]
 
     def _resume(self, now: float) -> Sequence[Instruction]:

@@ -35,7 +35,8 @@ class ProgramOptions(ImageOptions):
     through: tuple[str, ...] = Field(
         default=(),
         description=(
-            "how a command comes to a node; `{node}` and `{user}` are replaced. Empty: it runs here"
+            "command that runs a program on a node; `{node}` and `{user}` are replaced. Empty: programs run "
+            "on this machine"
         ),
     )
     program: str = Field(description="the program, a name or an absolute path")
@@ -46,7 +47,7 @@ class ProgramOptions(ImageOptions):
         for word in value:
             for name in _PLACEHOLDER.findall(word):
                 if name not in ("node", "user"):
-                    raise ValueError(f"the placeholders {{node}} and {{user}}, found {{{name}}}")
+                    raise ValueError(f"only the placeholders {{node}} and {{user}}, found {{{name}}}")
         return value
 
 
@@ -91,7 +92,7 @@ class Programs:
                 if late or self._stopping.is_set():
                     os.killpg(process.pid, signal.SIGKILL)
                     process.communicate()
-                    why = f"it took longer than {self._seconds:g} s" if late else "the daemon ends"
+                    why = f"the program took longer than {self._seconds:g} s" if late else "the daemon ends"
                     raise Failure(f"{argv[0]} on {node}: {why}") from None
         if process.returncode != 0:
             last = " ".join(said.split())[-_LONGEST:] or "it said nothing"

@@ -92,7 +92,9 @@ class Relocation(Steps):
             return self._runs_again(seen)
         if self.step in ("preparing", "saving", "confirming"):
             if seen.state == "pending":
-                return self._over("queued", "somebody else sent it back to its queue", discard=True)
+                return self._over(
+                    "queued", "another program or user sent the job back to its queue", discard=True
+                )
             if lost := self._nodes["target"] & seen.down:
                 return self._stay(f"node {_said(lost)} of the target is out of service")
             return []
@@ -114,7 +116,7 @@ class Relocation(Steps):
         if found == self._nodes["source"]:
             why = self._why or "it was sent back"
             return self._over("stayed", f"{why}; it was started again on {_said(found)}")
-        return self._over("stayed", f"it was started on {_said(found)}, and not by this move")
+        return self._over("stayed", f"the job was started on {_said(found)}, but not by this move")
 
     def _answered(self, now: float, answered: Answered) -> Sequence[Instruction]:
         if self.step == "saving":
@@ -149,7 +151,10 @@ class Relocation(Steps):
             return self._confirmed(now, reported)
         if not reported.ok:
             # The image is put aside: what begins anew must not find it.
-            self._why = f"its image is damaged and was put aside, it begins anew: {reported.message}"
+            self._why = (
+                f"the image of the job is damaged and was put aside, so the job begins anew: "
+                f"{reported.message}"
+            )
             self._begins_anew = True
         return self._start()
 
@@ -173,7 +178,7 @@ class Relocation(Steps):
             return [Work("confirm")]
         if self.step == "leaving":
             self._in_doubt = True
-            self._why = f"it was not back in its queue within {self._way.leave_seconds:g} s"
+            self._why = f"the job was not back in its queue within {self._way.leave_seconds:g} s"
         return []
 
     # ------------------------------------------------------------------ steps

@@ -31,11 +31,11 @@ class RequeueMove:
         return self
 
     def check(self) -> Sequence[Check]:
-        return [Check("migration: requeue", True, "needs nothing; what a job did so far is lost")]
+        return [Check("migration: requeue", True, "needs nothing; the work of the job so far is lost")]
 
     def suits(self, move: Move) -> str:
         possible = move.target and not same_nodes(move)
-        return "" if possible else "it saves nothing, and goes to other nodes only"
+        return "" if possible else "requeue saves nothing, so it moves jobs to other nodes only"
 
     def machine(self, move: Move) -> Machine:
         return Relocation(move, Way(leave_seconds=self.options.leave))

@@ -41,9 +41,9 @@ class Saving:
 
     def suits(self, move: Move) -> str:
         if move.restart:
-            return "it keeps what the job has done, and the job is to begin again"
+            return "the handler keeps the work of the job, and this job is to begin again"
         if same_nodes(move):
-            return "its nodes stay the same"
+            return "the nodes of the job stay the same"
         wanted = self.options.attribute
         if wanted and not (move.job.attributes or {}).get(wanted):
             return f"the job does not say {wanted!r}"

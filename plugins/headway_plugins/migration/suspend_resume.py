@@ -21,11 +21,11 @@ class SuspendResumeOptions(BaseModel):
     model_config = ConfigDict(extra="forbid")
     stop: Annotated[float, Field(gt=0, le=86400)] = Field(
         default=60.0,
-        description="seconds that a job may take to stand still",
+        description="seconds within which a job must stand still",
     )
     resume: Annotated[float, Field(gt=0, le=86400)] = Field(
         default=300.0,
-        description="seconds for which a job is asked to run again; then it goes back to its queue",
+        description="seconds within which a job must run again; after that it goes back to its queue",
     )
 
 
@@ -51,7 +51,7 @@ class SuspendResume:
 
     def suits(self, move: Move) -> str:
         if not move.target or move.restart:
-            return "it saves nothing, and begins nothing again"
+            return "suspend-resume saves nothing and restarts nothing"
         source, target = ({node for node, _ in one} for one in (move.source, move.target))
         return "" if source == target else "the job's memory does not leave its nodes"
 

@@ -53,7 +53,7 @@ def why(task: Task, size: int, name: str, schedule: Schedule, processors: int) -
     if size == processors and task.processes > processors:
         cause = f"there are only {processors}"
     elif schedule.width and size == max(schedule.width, task.least):
-        cause = f"{name} gives nobody more than {schedule.width}"
+        cause = f"{name} gives no job more than {schedule.width}"
     elif schedule.guess:
         cause = f"the least with which it can end within {duration(2 * schedule.guess)}"
     else:

@@ -65,7 +65,7 @@ def largest_first(
         end = max(entry.end for entry in found)
         if end <= most:
             best, makespan, chosen = found, end, width.limit
-    return Schedule(tuple(best), f"nobody above {chosen} processors", width=chosen)
+    return Schedule(tuple(best), f"no job above {chosen} processors", width=chosen)
 
 
 def with_width(
@@ -82,7 +82,7 @@ def with_width(
         return Schedule(())
     found = _Width(candidates, width, frontier).schedule(frontier, placing)
     assert found is not None
-    return Schedule(tuple(found), f"nobody above {width} processors", width=width)
+    return Schedule(tuple(found), f"no job above {width} processors", width=width)
 
 
 def plain_ltf(
@@ -124,7 +124,7 @@ def least_idle(
     """A2; with ``always`` A3: task after task where it leaves the least idle time."""
     candidates, frontier = Candidates(tasks, processors), frontier_of(processors, free_at)
     machine = Frontier(frontier)
-    # Candidates in the order in which ties are broken, so that the first smallest is the one.
+    # Candidates in the order in which ties are broken, so that the first smallest candidate wins.
     wasted = candidates.wasted(candidates.task, candidates.size)
     order = np.lexsort((candidates.size, candidates.task, -candidates.work[candidates.task], wasted))
     task, size = candidates.task[order], candidates.size[order]

@@ -65,15 +65,15 @@ class BatchOptions(BaseModel):
     jobs: int = Field(64, ge=1, le=1_000_000, description="number of jobs")
     processors: int = Field(64, ge=1, le=100_000, description="size of the machine")
     shape: Literal["narrow", "wide", "log"] = Field(
-        "narrow", description="sizes about a quarter or half of the machine, or the jobs of a log"
+        "narrow", description="sizes of about a quarter or half of the machine, or the jobs of a log"
     )
     log: Path | None = Field(None, description="the trace that jobs are drawn from (shape: log)")
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
     @model_validator(mode="after")
     def _log_with_its_shape(self) -> BatchOptions:
         if (self.shape == "log") is not (self.log is not None):
-            raise ValueError("expected a log with shape: log, and only with it")
+            raise ValueError("expected a log with shape: log, and no log with other shapes")
         return self
 
 

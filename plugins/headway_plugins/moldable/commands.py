@@ -22,17 +22,18 @@ _LISTED = 20
     "plan",
     epilog=examples(
         "headway plan --list night.csv --processors 64    a list of jobs on an empty machine",
-        "headway plan -c site.yaml --pool night           what waits in a pool now, behind what runs",
+        "headway plan -c site.yaml --pool night           the jobs that wait in a pool now",
     ),
 )
 @click.option("--list", "list_path", type=click.Path(path_type=Path),
-              help="A CSV file, a job a line: processes, time; if wanted name, least, stretch.")  # fmt: skip
+              help="CSV file with a job on each line: processes, time; optional: name, least, "
+                   "stretch.")  # fmt: skip
 @click.option("--processors", type=click.IntRange(1, 100_000),
-              help="With --list: size of the machine, which is empty.")  # fmt: skip
+              help="With --list: processors of the machine, which is empty.")  # fmt: skip
 @last_run_options
-@click.option("--pool", help="Instead of --list: the pool whose queue is planned; default: the only one.")
+@click.option("--pool", help="Instead of --list: the pool whose queue is planned. Default: the only pool.")
 @click.option("--algorithm", type=click.Choice(["A1", "A2", "A3", "A4", "LTF"]),
-              help="Show this algorithm's plan; default: the one that ends first.")  # fmt: skip
+              help="Show this algorithm's plan. Default: the plan that ends first.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help=f"List all jobs that are made smaller, not {_LISTED}.")
 def command(
     list_path: Path | None,
@@ -60,7 +61,7 @@ def command(
 
     if list_path is None:
         if processors is not None:
-            raise click.UsageError("--processors: expected --list with it, found none")
+            raise click.UsageError("--processors: expected --list beside it, found none")
         show(*_waiting(config_path, journal_path, plugin_files, adapter_files, pool), algorithm, every)
         return
     if config_path is not None or journal_path is not None or pool is not None:
@@ -95,7 +96,7 @@ def _waiting(
     if not len(free_at):
         raise UserError(f"pool {pool.name}: expected processors, found none that are up")
     if len(able) < len(jobs):
-        say(f"{len(jobs) - len(able)} of them cannot run on what is up, and are left out.")
+        say(f"{len(jobs) - len(able)} of these jobs cannot run on the nodes that are up, and are left out.")
     names = [f"{jobs[at].id} {jobs[at].name}".strip() for at in able]
     return plans([tasks[at] for at in able], len(free_at), free_at), names
 

@@ -82,32 +82,33 @@ class MoldableOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     algorithm: Literal["A1", "A2", "A3", "A4", "LTF"] = pydantic.Field(
-        default="A1", description="how the batch is planned; LTF leaves every job as it is"
+        default="A1", description="algorithm that plans the batch; LTF leaves every job as it is"
     )
     jobs: Literal["marked", "all"] = pydantic.Field(
-        default="marked", description="which jobs are moldable: those that say so, or all"
+        default="marked", description="which jobs are moldable: jobs that are marked so, or all jobs"
     )
     least: int = pydantic.Field(
-        default=1, ge=1, description="nobody gets fewer processors, unless it asked for fewer"
+        default=1, ge=1, description="no job gets fewer processors than this, unless it asked for fewer"
     )
     processes_per_processor: int = pydantic.Field(
-        default=0, ge=0, description="processes that a processor is given at most; 0: any number"
+        default=0, ge=0, description="most processes on a processor; 0: any number"
     )
     replan_interval: Annotated[float, pydantic.BeforeValidator(as_seconds)] = pydantic.Field(
-        default=30.0, ge=0, description="at most one plan in so many seconds"
+        default=30.0, ge=0, description="least seconds between two plans"
     )
     depth: int = pydantic.Field(
-        default=1000, ge=1, description="how many waiting jobs are planned, the first ones"
+        default=1000, ge=1, description="number of waiting jobs that are planned, from the head of the queue"
     )
     learn_from: int = pydantic.Field(
         default=3,
         ge=0,
-        description="runs of a program, at full size and smaller, before its true cost is used; 0: never",
+        description="number of runs of a program, at full size and smaller, from which its measured cost is "
+        "used; 0: never",
     )
     emulated_stretch: float = pydantic.Field(
         default=1.0,
         gt=0,
-        description="in emulation: how many times as long as the model says a smaller job takes",
+        description="in emulation: factor on the runtime that the model predicts for a smaller job",
     )
 
 

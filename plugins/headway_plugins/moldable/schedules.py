@@ -6,7 +6,8 @@ Dutot and others 2005, section 3. The paper calls A1 "list scheduling" and says 
   fits on what is idle. With it A1 comes out as published; where each task in turn takes the processors that
   are free first (:meth:`Frontier.place`) it loses to A2 everywhere.
 - :meth:`Frontier.place`: a task starts when enough processors are free. Of the processors that are free by
-  then it takes those freed last, so that the least idle time is left before it; then the first processors.
+  then it takes the processors that were freed last, so that the least idle time is left before it; then the
+  first processors.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def listed(
     running = [at for at in np.sort(frontier).tolist() if at > 0]
     not_yet = len(running)
     free = processors - not_yet
-    # Processor-seconds: of the batch, and those that it can no longer use.
+    # Processor-seconds: of the batch, and what it can no longer use.
     needed, lost = float((size[order] * time[order]).sum()), 0.0
     enough = most * processors * (1 + 1e-9)
     entries: list[Placed] = []

@@ -45,15 +45,17 @@ class PartitionOptions(Wired.Options, SwitchOptions):
     """Options of ``partitions``."""
 
     unit: int = pydantic.Field(
-        default=1, ge=1, description="nodes that sleep, prepared: of the smallest blocks"
+        default=1, ge=1, description="nodes that sleep, prepared: number of nodes of the smallest blocks"
     )
     keep: _Seconds | None = pydantic.Field(
         default=None,
-        description="nodes that sleep: time for which a partition without a job stays on (on demand: 0; "
-        "prepared: for ever)",
+        description="nodes that sleep: seconds for which a partition without a job stays on (default, on "
+        "demand: 0; prepared: for ever)",
     )
     depth: int = pydantic.Field(
-        default=50, ge=1, description="nodes that sleep: jobs at the head of a queue that they are woken for"
+        default=50,
+        ge=1,
+        description="nodes that sleep: number of jobs at the head of a queue for which nodes are woken",
     )
 
 

@@ -27,8 +27,8 @@ _SAID = {
     "loading": "is loading its job", "busy": "runs its job", "deallocating": "is given back",
 }  # fmt: skip
 _LOST = {
-    "shape": "enough for it, but they form no box for it",
-    "wiring": "there is a box for it, but its links are in use",
+    "shape": "enough processors, but they form no box for the job",
+    "wiring": "there is a box for the job, but its links are in use",
 }
 
 

@@ -63,7 +63,7 @@ class Partitions(Plugin):
         )
         fit: Literal["first", "best"] = pydantic.Field(
             default="first",
-            description="on demand: the first place that fits, or the one with the fewest links",
+            description="on demand: the first place that fits, or the place that takes the fewest links",
         )
 
     def __init__(self, options: Options | None = None) -> None:

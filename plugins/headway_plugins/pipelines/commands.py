@@ -24,7 +24,7 @@ _LISTED = 20
 pipeline_argument = click.argument("pipeline_path", metavar="PIPELINE", type=click.Path(path_type=Path))
 store_option = click.option(
     "--store", "store_path", type=click.Path(path_type=Path), default=Path("profiles.json"),
-    show_default=True, help="File of the profiles that controlled runs have measured.",
+    show_default=True, help="File with the profiles that controlled runs have measured.",
 )  # fmt: skip
 
 
@@ -34,10 +34,13 @@ store_option = click.option(
 @pipeline_argument
 @store_option
 @click.option(
-    "--run", "carry_out", is_flag=True, help="Carry out the runs that are missing, one by one, here."
+    "--run",
+    "carry_out",
+    is_flag=True,
+    help="Carry out the missing runs on this machine, one after the other.",
 )
-@click.option("--most", type=click.IntRange(min=1), help="Carry out so many at most.")
-@click.option("--all", "every", is_flag=True, help=f"List all that are missing, not {_LISTED}.")
+@click.option("--most", type=click.IntRange(min=1), help="Most runs to carry out.")
+@click.option("--all", "every", is_flag=True, help=f"List all missing runs, not only {_LISTED}.")
 def profile(pipeline_path: Path, store_path: Path, carry_out: bool, most: int | None, every: bool) -> None:
     """Plan the controlled runs of a pipeline: one for each combination of its parameters, with one copy of
     each filter; tell which are missing, and carry them out."""
@@ -75,27 +78,30 @@ def profile(pipeline_path: Path, store_path: Path, carry_out: bool, most: int | 
 @pipeline_argument
 @store_option
 @click.option("-p", "--parameter", "settings", multiple=True, metavar="NAME=VALUE",
-              help="A parameter of the job. Repeatable; all of them are needed.")  # fmt: skip
+              help="A parameter of the job. Repeatable; every parameter of the pipeline is "
+                   "needed.")  # fmt: skip
 @click.option("--processors", type=click.IntRange(1, 1_000_000),
-              help="How many there are; default, in a job: those that it has.")  # fmt: skip
+              help="Number of processors. Default, inside a job: the processors of the job.")  # fmt: skip
 @click.option("--strategy", type=click.Choice(["AS", "BS", "NOAS", "OAS", "OBS"]), default="OAS",
               show_default=True,
               help="NOAS is AnthillSched; OAS lets short jobs run with one copy of each filter; BS gives "
-                   "every filter as many copies, OBS is BS with the same exception; AS puts every filter on "
-                   "every processor.")  # fmt: skip
+                   "all filters the same number of copies, OBS is BS with the same exception; AS puts every "
+                   "filter on every processor.")  # fmt: skip
 @click.option("--short", type=FiniteRange(min=0), default=5.0, show_default=True,
-              help="Seconds: a job whose controlled run took less is short.")  # fmt: skip
+              help="A job is short if its controlled run took less than this, in seconds.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["loop", "final"]), default="loop", show_default=True,
-              help="Round copies in every iteration, or once.")  # fmt: skip
+              help="Round the numbers of copies in every iteration, or once at the end.")  # fmt: skip
 @click.option("--iterations", type=click.IntRange(min=1), default=10, show_default=True, help="At most.")
 @click.option("--weights", type=(FiniteRange(min=0), FiniteRange(min=0)), default=(0.5, 0.5),
-              show_default=True, help="Of the share of bytes and of the share of time.")  # fmt: skip
+              show_default=True, help="Weights of the share of bytes and of the share of time.")  # fmt: skip
 @click.option("--cap", is_flag=True,
-              help="No more copies of a filter than nodes have its data (data_nodes).")  # fmt: skip
+              help="Limit the copies of a filter to the number of nodes with its data "
+                   "(data_nodes).")  # fmt: skip
 @click.option("--learn", is_flag=True,
-              help="With --run: if it has no profile yet, this is its controlled run.")  # fmt: skip
+              help="With --run: if the combination has no profile yet, make this run its controlled "
+                   "run.")  # fmt: skip
 @click.option("--run", "carry_out", is_flag=True,
-              help="Run the pipeline's command, told its copies by HEADWAY_COPIES.")  # fmt: skip
+              help="Run the pipeline's command with the copies in HEADWAY_COPIES.")  # fmt: skip
 def size(
     pipeline_path: Path,
     store_path: Path,
@@ -120,9 +126,9 @@ def size(
     from headway_plugins.pipelines.strategies import size as sized
 
     if learn and not carry_out:
-        raise UserError("--learn: expected --run with it")
+        raise UserError("--learn: expected --run beside it")
     if not sum(weights) > 0:
-        raise UserError("--weights: expected one above 0")
+        raise UserError("--weights: expected a weight above 0")
     pipeline = read_pipeline(pipeline_path)
     parameters = pipeline.checked(parsed_settings(settings, "--parameter"), "--parameter")
     store = Store(store_path, pipeline)

@@ -2,7 +2,7 @@
 
 L. F. Goes and others: AnthillSched. JSSPP 2005, section 4, equations (1) to (5). Decisions: the total time
 of a workload is from the first arrival to the last end; slowdown is response over run time (its formula is
-lost in the text that was at hand). The paper's confidence intervals are those of the normal distribution,
+lost in the text that was at hand). The paper's confidence intervals follow the normal distribution,
 over ten workloads; :func:`normal_interval` gives them.
 """
 

@@ -49,33 +49,44 @@ class PipelineOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     strategy: Strategy = pydantic.Field(default="OAS", description="AS, BS, NOAS (AnthillSched), OAS or OBS")
-    pipelines: list[Path] = pydantic.Field(default=[], description="files that describe pipelines")
-    store: Path | None = pydantic.Field(default=None, description="file of profiles (headway profile)")
+    pipelines: list[Path] = pydantic.Field(default=[], description="files that describe the pipelines")
+    store: Path | None = pydantic.Field(
+        default=None, description="file with the profiles (see `headway profile`)"
+    )
     short: float = pydantic.Field(
-        default=SHORT, ge=0, description="seconds: shorter controlled runs are sequential"
+        default=SHORT,
+        ge=0,
+        description="a pipeline is sequential if its controlled run took less than this, in seconds",
     )
     mode: Mode = pydantic.Field(
-        default="loop", description="copies are rounded in every iteration, or once (final)"
+        default="loop",
+        description="numbers of copies are rounded in every iteration (default), or once at the end (final)",
     )
-    iterations: int = pydantic.Field(default=ITERATIONS, ge=1, description="at most")
-    weights: tuple[float, float] = pydantic.Field(default=WEIGHTS, description="of bytes and of time")
-    cap: bool = pydantic.Field(default=False, description="no more copies than nodes have a filter's data")
+    iterations: int = pydantic.Field(default=ITERATIONS, ge=1, description="most iterations")
+    weights: tuple[float, float] = pydantic.Field(
+        default=WEIGHTS, description="weights of the share of bytes and of the share of time"
+    )
+    cap: bool = pydantic.Field(
+        default=False, description="limit the copies of a filter to the number of nodes with its data"
+    )
     start_up: float = pydantic.Field(
-        default=_MODEL.start_up, ge=0, description="emulation: seconds to start a copy"
+        default=_MODEL.start_up, ge=0, description="in emulation: seconds to start a copy"
     )
     reading_start_up: float = pydantic.Field(
-        default=_MODEL.reading_start_up, ge=0, description="emulation: the same for a filter that reads"
+        default=_MODEL.reading_start_up,
+        ge=0,
+        description="in emulation: seconds to start a copy of a filter that reads",
     )
     receiving: float = pydantic.Field(
         default=_MODEL.receiving,
         ge=0,
         le=1,
-        description="emulation: share of time spent receiving a broadcast",
+        description="in emulation: share of time that a filter spends receiving a broadcast",
     )
     crowding: float = pydantic.Field(
         default=_MODEL.crowding,
         ge=0,
-        description="emulation: more work where all filters share all processors",
+        description="in emulation: additional work, as a share, where all filters share all processors",
     )
 
     _described: dict[str, Pipeline] = pydantic.PrivateAttr(default_factory=dict)

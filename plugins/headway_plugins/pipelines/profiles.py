@@ -8,7 +8,7 @@ parameters that was not run, copies are interpolated between the two nearest com
 Decisions on what the paper leaves open:
 
 - Nearest: numbers are scaled to 0 to 1 over what is in the store, distances are Euclidean; of the same
-  distance the one that comes first. What is no number must be equal.
+  distance the first of them. What is no number must be equal.
 - With one number as parameter the two are the neighbours on either side, and beyond the last one that alone.
 - What is interpolated is copies, by inverse distances, then rounded; and the seconds of the controlled run,
   by which short jobs are told.

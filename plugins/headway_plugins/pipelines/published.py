@@ -117,6 +117,6 @@ def misprints(tolerance: float = 0.02) -> list[Misprint]:
 
 
 def missing_mean(load: str, metric: str, strategy: str) -> float | None:
-    """A mean that is not there, from the ends of its interval; None if those are not there either."""
+    """A mean that is not there, from the ends of its interval; None if they are not there either."""
     row = TABLES[load][metric][strategy]
     return None if row.low is None or row.high is None else round((row.low + row.high) / 2, 2)

@@ -11,7 +11,7 @@ Decisions on what the paper leaves open:
   (``mode="loop"``; bytes depend on whole copies), or once at the end (``mode="final"``). See :func:`rounded`.
 - ``iterations`` (m) is 10 by default, and fewer where the copies repeat.
 - The successor of the last filter is the first one (the printed index leads to a filter that does not
-  exist), and the stream that is asked for a broadcast is the one between them.
+  exist), and the stream that is asked for a broadcast is the stream between them.
 - With fewer processors than filters each filter has one copy; copies share processors.
 - Bytes, or times, that are all zero say nothing: the other kind counts alone. If both are, all shares are
   the same.

@@ -28,7 +28,7 @@ Strategy = Literal["AS", "BS", "NOAS", "OAS", "OBS"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 #: Seconds: a controlled run that took less is not worth running in parallel.
 SHORT = 5.0
-#: Those that look at profiles.
+#: The strategies that look at profiles.
 MEASURED = ("NOAS", "OAS", "OBS")
 
 

@@ -58,17 +58,23 @@ class TamanduaOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     jobs: int = Field(1000, ge=1, le=5_000_000, description="number of jobs")
-    processors: int = Field(8, ge=1, le=100_000, description="size of the machine, which each job has alone")
+    processors: int = Field(
+        8, ge=1, le=100_000, description="size of the machine; each job has the whole machine"
+    )
     arrivals: Literal["published", "light", "medium", "heavy"] = Field(
         "published", description="mean time between arrivals: 6513.8, 2065.5, 66.1 or 0 s"
     )
-    interarrival_mean: float | None = Field(None, ge=0, description="seconds between arrivals, instead")
-    largest: float = Field(100.0, gt=SCALE, description="where minimum node sizes are cut")
+    interarrival_mean: float | None = Field(
+        None, ge=0, description="mean seconds between arrivals, instead of `arrivals`"
+    )
+    largest: float = Field(
+        100.0, gt=SCALE, description="largest minimum node size; larger draws are cut to it"
+    )
     times: Literal["classes", "model"] = Field(
-        "classes", description="run times: two kinds of jobs, or from the execution model"
+        "classes", description="runtimes: two kinds of jobs, or from the execution model"
     )
     longest: float = Field(1000.0, gt=0, description="seconds of the longest sequential run (times: model)")
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
 
 def node_sizes(rng: np.random.Generator, count: int, largest: float = 100.0) -> Floats:

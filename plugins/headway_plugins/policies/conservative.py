@@ -52,12 +52,12 @@ class ConservativeOptions(Tuning):
     depth: int | None = pydantic.Field(
         default=None,
         ge=1,
-        description="how many waiting jobs are booked, the first ones; the rest may only start where they "
-        "fit before all bookings (default: all are booked)",
+        description="number of waiting jobs that are booked, from the head of the queue; later jobs may "
+        "start only where they fit before all bookings (default: all jobs are booked)",
     )
     guarantees: Literal["renew", "keep"] = pydantic.Field(
         default="renew",
-        description="renew: bookings are made anew in queue order whenever something ended; keep: a "
+        description="renew: bookings are made anew in queue order whenever a job ended; keep: a "
         "job's booking never moves to a later time (flat pools only)",
     )
 
@@ -168,7 +168,7 @@ class KeepingGuarantees(Conservative):
                 profile.release(start, start + runtime, processors)
             start = profile.earliest(job.processors, job.expected_runtime, now)
             profile.reserve(start, start + job.expected_runtime, job.processors)
-            if start <= now and view.start(job, "fits beside all that is promised to others") is not None:
+            if start <= now and view.start(job, "fits beside all promises to other jobs") is not None:
                 promised.pop(job.id, None)
             else:
                 promised[job.id] = start, *wanted

@@ -153,10 +153,13 @@ class DedicatedOptions(ReservingOptions):
     """Options of the dedicated queue."""
 
     freeze: Literal["first", "all"] = pydantic.Field(
-        default="all", description="keep processors for the earliest group of dedicated jobs only, or for all"
+        default="all",
+        description="reserve processors for the earliest group of dedicated jobs only, or for all groups",
     )
     horizon: float = pydantic.Field(
-        default=7 * 86400.0, gt=0, description="seconds ahead of which dedicated jobs are kept for"
+        default=7 * 86400.0,
+        gt=0,
+        description="seconds before its start from which processors are reserved for a dedicated job",
     )
 
 

@@ -69,10 +69,13 @@ class ReservingOptions(pydantic.BaseModel):
 
     reserve: Literal["auto", "yes", "no"] = pydantic.Field(
         default="auto",
-        description="advance reservations for dedicated jobs; auto: on nodes, for those that fill them",
+        description="advance reservations for dedicated jobs; auto: in pools of nodes, for the jobs that "
+        "fill their nodes",
     )
     lead: float = pydantic.Field(
-        default=86400.0, gt=0, description="seconds before its start from which a dedicated job has one"
+        default=86400.0,
+        gt=0,
+        description="seconds before its start from which a dedicated job has a reservation",
     )
     margin: float = pydantic.Field(
         default=10.0,
@@ -171,7 +174,7 @@ class DedicatedReservations:
             effort.remove_from = again
         state.anomalies.append(
             f"reservation {name} could not be {what}: {event.message}; it is tried again in "
-            f"{effort.pause:.0f} s, and headway's own booking stands"
+            f"{effort.pause:.0f} s, headway's own booking stays"
         )
         self._wake(again, state)
 
@@ -282,7 +285,7 @@ class DedicatedReservations:
         if job.barred:
             return f"job {job.id} may not start: {state.why_waiting(job)}"
         if booking is None:
-            return f"nothing is kept for job {job.id} now"
+            return f"no processors are reserved for job {job.id} now"
         if booking.start == _INF:
             # Nodes that are down may come back, and then it is there.
             return ""
@@ -318,7 +321,7 @@ class DedicatedReservations:
             text = f"dedicated job {job.id} cannot have its reservation yet: {obstacle}"
             if text != effort.reported:
                 effort.reported = text
-                state.anomalies.append(f"{text}; headway's own booking stands")
+                state.anomalies.append(f"{text}; headway's own booking stays")
             return
         reason = self._reason(job, found, effort, slack, state.now)
         effort.asked, effort.since = wish, state.now
@@ -342,7 +345,7 @@ class DedicatedReservations:
         if found is None:
             return f"dedicated job {job.id} starts then"
         if effort.asked is not None and not self._alike(found, effort.asked, slack, now):
-            return f"somebody changed the reservation of dedicated job {job.id}: made as it should be"
+            return f"another program or user changed the reservation of dedicated job {job.id}: corrected"
         if job.status is Status.RUNNING:
             return f"dedicated job {job.id} runs on these nodes, and until then"
         return f"dedicated job {job.id} starts elsewhere or at another time"

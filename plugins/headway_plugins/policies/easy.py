@@ -50,14 +50,17 @@ class EasyOptions(Tuning):
     """Options of EASY."""
 
     bookings: int = Field(
-        default=1, ge=1, le=1_000_000, description="how many waiting jobs are booked, the first ones"
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description="number of waiting jobs that are booked, from the head of the queue",
     )
     bookings_per_pool: bool = Field(
         default=False,
-        description="where pools share nodes, the first waiting job of each pool is booked, too",
+        description="where pools share nodes, book the first waiting job of each pool, too",
     )
     backfill: Literal["in-order", "shortest-first"] = Field(
-        default="in-order", description="which of the jobs behind the head is tried first"
+        default="in-order", description="order in which the jobs behind the head are tried"
     )
 
 
@@ -169,7 +172,7 @@ def why_backfilled(booking: Booking, job: Job, now: float) -> str:
     """The reason of a backfilled job's start, told before it is tried."""
     head = booking.job.id
     if booking.start == _INF:
-        return f"backfilled: no expected end makes room for job {head}, so it delays nobody"
+        return f"backfilled: no expected end makes room for job {head}, so no job is delayed"
     if now + job.expected_runtime <= booking.start:
         return f"backfilled: ends by {booking.when}, when job {head} is to start"
     return f"backfilled: needs no processor that job {head} will need at {booking.when}"

@@ -64,7 +64,7 @@ class HybridLosOptions(DelayedLosOptions, ReservingOptions):
 
     freeze: Literal["first", "all"] = pydantic.Field(
         default="first",
-        description="keep processors for the earliest group of dedicated jobs only, or for all",
+        description="reserve processors for the earliest group of dedicated jobs only, or for all groups",
     )
 
 

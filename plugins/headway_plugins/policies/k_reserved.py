@@ -43,7 +43,10 @@ class KReservedOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     limit: int = pydantic.Field(
-        default=5, ge=0, le=1_000_000, description="K: how often a waiting job may be overtaken"
+        default=5,
+        ge=0,
+        le=1_000_000,
+        description="K: how often a waiting job may be overtaken before it holds up the queue",
     )
 
 

@@ -63,13 +63,15 @@ class PackingOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     lookahead: int = pydantic.Field(
-        default=50, ge=1, le=100_000, description="how many waiting jobs the packing looks at"
+        default=50, ge=1, le=100_000, description="number of waiting jobs that the packing looks at"
     )
     granularity: int = pydantic.Field(
         default=1, ge=1, description="processors in the smallest unit that is allocated (BlueGene/P: 32)"
     )
     strict: bool = pydantic.Field(
-        default=False, description="a job must end before the freeze end time, as the paper writes, not by it"
+        default=False,
+        description="a job must end before the freeze end time, as the paper writes; false: "
+        "it may end at that time",
     )
 
 
@@ -80,7 +82,7 @@ class DelayedLosOptions(PackingOptions):
         default=7,
         ge=0,
         le=1_000_000,
-        description="C_s: how often the head may be skipped before it must start",
+        description="C_s: how often the head of the queue may be skipped before it must start",
     )
 
 

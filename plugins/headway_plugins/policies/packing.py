@@ -11,7 +11,7 @@ reachable, and adding a job of size ``s`` is ``reach |= reach << s``. Jobs that 
 are added first, under the freeze's capacity, the others after them under the free processors; the
 highest bit is the best total. This is exact, and costs one shift a job.
 
-Among several subsets of the best total, the one with the earliest jobs is taken: the first job if
+Among several subsets of the best total, the subset with the earliest jobs is taken: the first job if
 any best subset contains it, and so on. It is found from the front, asking for each job whether the
 jobs behind it can still complete the best total.
 """

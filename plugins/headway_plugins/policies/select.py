@@ -34,14 +34,21 @@ class SelectOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    small: int = pydantic.Field(default=96, ge=1, description="a job of at most so many processors is small")
+    small: int = pydantic.Field(default=96, ge=1, description="most processors of a small job")
     threshold: float = pydantic.Field(
-        default=0.65, ge=0, le=1, description="share of small jobs at which to switch"
+        default=0.65, ge=0, le=1, description="share of small jobs at which the policy switches"
     )
-    margin: float = pydantic.Field(default=0.05, ge=0, le=0.5, description="hysteresis on both sides")
-    window: int = pydantic.Field(default=200, ge=1, description="how many submitted jobs are looked at")
-    mostly_small: str = pydantic.Field(default="easy", description="policy where small jobs dominate")
-    mostly_large: str = pydantic.Field(default="delayed-los", description="policy where large jobs dominate")
+    margin: float = pydantic.Field(
+        default=0.05,
+        ge=0,
+        le=0.5,
+        description="distance from that share within which the policy does not switch",
+    )
+    window: int = pydantic.Field(
+        default=200, ge=1, description="number of the last submitted jobs that are looked at"
+    )
+    mostly_small: str = pydantic.Field(default="easy", description="policy when small jobs dominate")
+    mostly_large: str = pydantic.Field(default="delayed-los", description="policy when large jobs dominate")
     options: dict[str, dict[str, Any]] = pydantic.Field(
         default_factory=dict, description="options of the two policies, by name"
     )

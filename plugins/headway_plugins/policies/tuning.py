@@ -37,20 +37,20 @@ class Tuning(pydantic.BaseModel):
     queue_depth: int | None = pydantic.Field(
         default=None,
         ge=1,
-        description="how many of the waiting jobs are looked at, from the head of the queue on; who starts "
-        "does not count (default: all)",
+        description="number of waiting jobs that are looked at, from the head of the queue; jobs that start "
+        "do not count (default: all)",
     )
     queue_depth_per_user: int | None = pydantic.Field(
-        default=None, ge=1, description="the same for each user's jobs (default: all)"
+        default=None, ge=1, description="number of waiting jobs of a user that are looked at (default: all)"
     )
     window: WholeSeconds | None = pydantic.Field(
         default=None,
-        description="nothing is booked that would start more than this time from now; shorter than jobs "
-        "run, it lets large jobs starve (default: any time)",
+        description="longest time ahead for which a start is booked; a time below the runtimes of jobs lets "
+        "large jobs starve (default: any time)",
     )
     resolution: WholeSeconds | None = pydantic.Field(
         default=None,
-        description="expected ends are rounded up to multiples of this time (default: they are exact)",
+        description="round expected ends up to multiples of this time (default: exact)",
     )
 
     @property

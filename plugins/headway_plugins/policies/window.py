@@ -26,7 +26,7 @@ class WindowOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     size: int = pydantic.Field(
-        default=10, ge=1, le=1_000_000, description="K: how many waiting jobs the window holds"
+        default=10, ge=1, le=1_000_000, description="K: number of waiting jobs in the window"
     )
 
 

@@ -40,25 +40,35 @@ class Application(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    formula: str | None = Field(None, description="what the runtime grows with: N/P*log(N)")
+    formula: str | None = Field(None, description="what the runtime grows with, such as N/P*log(N)")
     parts: dict[str, str] = Field(
-        {}, description="instead: a formula for each part of the runtime, which is their sum"
+        {}, description="instead of formula: part -> formula; the runtime is the sum of the parts"
     )
     sizes: dict[str, Literal["nodes", "processors"]] = Field(
-        {}, description="parameters that are the job's number of nodes or processors"
+        {}, description="parameters that are the job's number of nodes or processors: {P: nodes}"
     )
-    match: str = Field("", description="a regular expression for names of jobs that are runs of it")
-    intercept: bool = Field(True, description="a constant is added to each formula")
-    level: Annotated[float, Field(gt=0.5, lt=1)] = Field(0.95, description="confidence of the intervals")
-    min_runtime: float = Field(0.0, ge=0, description="seconds; shorter runs do not count")
-    last_runs: int | None = Field(None, ge=2, description="so many of the last runs count; default: all")
-    last_days: float | None = Field(None, gt=0, description="runs of so many days count; default: all")
-    min_exact: int = Field(3, ge=2, description="with so many runs at the very parameters these alone count")
+    match: str = Field("", description="regular expression for the names of the application's jobs")
+    intercept: bool = Field(True, description="add a constant to each formula")
+    level: Annotated[float, Field(gt=0.5, lt=1)] = Field(
+        0.95, description="confidence level of the intervals"
+    )
+    min_runtime: float = Field(0.0, ge=0, description="shortest run that counts, in seconds")
+    last_runs: int | None = Field(None, ge=2, description="number of the last runs that count; default: all")
+    last_days: float | None = Field(
+        None, gt=0, description="days during which a run counts; default: all runs"
+    )
+    min_exact: int = Field(
+        3,
+        ge=2,
+        description="number of runs with exactly the job's parameters from which only these runs count",
+    )
     max_leverage: float | None = Field(
-        None, gt=0, description="predictions that are farther from the runs than this are not used"
+        None,
+        gt=0,
+        description="largest leverage (distance from the recorded runs) at which a prediction is used",
     )
     total: Literal["sum", "root-sum-square"] = Field(
-        "sum", description="how the half-widths of parts make that of the whole"
+        "sum", description="how the half-widths of the parts combine to the half-width of the whole"
     )
 
     @field_validator("formula")

@@ -24,21 +24,23 @@ _MOST = 1000
 
 _applications = click.option(
     "--applications", "applications_path", type=click.Path(path_type=Path),
-    help="A file of YAML that describes the applications.",
+    help="YAML file that describes the applications.",
 )  # fmt: skip
 _formula = click.option(
-    "--formula", help="Instead of that: what the runtime grows with; P is the number of nodes."
+    "--formula", help="Instead of --applications: what the runtime grows with; P is the number of nodes."
 )
 _runs = click.option(
     "--runs", "runs_path", type=click.Path(path_type=Path),
-    help="A CSV file, a run a line: the parameters, runtime; if wanted application, pool, state, end. "
-    "Or accounting: the text of sacct -P, a PBS server's log or LSF's lsb.acct.",
+    help="CSV file with a run on each line: the parameters, runtime; optional: application, pool, state, "
+         "end. Or accounting: the output of sacct -P, a PBS server's log or LSF's lsb.acct.",
 )  # fmt: skip
 _config = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path),
-    help="Instead of all that: the daemon's configuration; its plugin scopred knows the runs.",
+    help="Instead of these options: the daemon's configuration, whose plugin scopred knows the runs.",
 )  # fmt: skip
-_pool = click.option("--pool", help="Only runs there: histories of two kinds of nodes do not mix.")
+_pool = click.option(
+    "--pool", help="Use only the runs of this pool: runs on different kinds of nodes do not mix."
+)
 
 
 @click.command("fit", epilog=examples("headway fit ft --formula 'N/P*log(N)' --runs runs.csv"))
@@ -109,7 +111,9 @@ def _of(
     """The runs that the options name, and how to fit them."""
     if config_path is not None:
         if applications_path is not None or formula is not None or runs_path is not None:
-            raise UserError("expected either --config or --runs with --applications or --formula, found both")
+            raise UserError(
+                "expected either --config, or --runs with --applications or --formula; found both"
+            )
         from headway.config import Adapters
 
         return _recorded(name, config_path, Adapters.with_files(adapter_files), pool)

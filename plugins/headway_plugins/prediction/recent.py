@@ -51,11 +51,13 @@ class RecentOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    jobs: int = Field(2, ge=1, le=1000, description="how many of the user's last jobs are looked at")
+    jobs: int = Field(
+        2, ge=1, le=1000, description="number of the user's last jobs whose runtimes are averaged"
+    )
     history: Path | None = Field(
         None,
-        description="jobs from before: the text of sacct -P with SLURM_TIME_FORMAT=%s, a PBS server's log or "
-        "LSF's lsb.acct",
+        description="a file with jobs from before the first start: the output of sacct -P with "
+        "SLURM_TIME_FORMAT=%s, a PBS server's log or LSF's lsb.acct",
     )
 
     _history: list[Ended] = PrivateAttr(default_factory=list)

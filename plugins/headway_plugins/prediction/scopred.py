@@ -73,17 +73,23 @@ class ScopredOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    applications: Path = Field(description="the applications: a file of YAML, see docs/papers/scopred.md")
+    applications: Path = Field(description="YAML file with the applications (see docs/papers/scopred.md)")
     runs: Path | None = Field(
         None,
-        description="runs from before: a CSV file with the columns application and pool, or accounting",
+        description="file with runs from before the first start: CSV with the columns application and pool, "
+        "or accounting",
     )
     classes: dict[str, str] = Field(
-        {}, description="pool -> kind of its nodes: pools of one kind share their history; default: its name"
+        {},
+        description="pool -> kind of its nodes; pools of the same kind share their history; default: "
+        "the pool's name",
     )
-    keep: int = Field(1000, ge=2, le=100_000, description="runs of an application in a pool that are kept")
+    keep: int = Field(
+        1000, ge=2, le=100_000, description="number of runs that are kept of an application in a pool"
+    )
     plan_with: Literal["mean", "upper"] = Field(
-        "mean", description="what is planned with: the mean, or the upper end of a run's interval"
+        "mean",
+        description="runtime that is planned with: the mean, or the upper end of the interval for a run",
     )
 
     _applications: dict[str, Application] = PrivateAttr()
@@ -132,7 +138,7 @@ class _Known:
     given: dict[str, float]
     #: What is wrong with what it says; "" if nothing is.
     problem: str = ""
-    #: When it started, later by what it was suspended; its sizes, at first those asked for (0: not stated);
+    #: When it started, later by what it was suspended; its sizes, at first as asked for (0: not stated);
     #: since when it is suspended.
     started: float | None = None
     nodes: int = 0
@@ -373,9 +379,9 @@ class Scopred:
             return planned
         if known.upper is not None and run < known.upper:
             if known.why and "outlived" not in known.why:
-                known.why += "; it outlived the mean and is expected by the upper end"
+                known.why += "; it ran longer than the mean and is expected to end by the upper end"
             return known.upper
-        known.why_not = "it outlived the interval that it was predicted to end in"
+        known.why_not = "it ran longer than its predicted interval"
         return None
 
     def _over(self, event: JobEnded, known: _Known) -> None:

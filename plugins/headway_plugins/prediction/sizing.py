@@ -51,7 +51,8 @@ class SizingOptions(ScopredOptions):
         None,
         gt=0,
         le=1,
-        description="the largest size that is so efficient against the least; default: the smallest in time",
+        description="choose the largest size with at least this efficiency relative to the smallest size; "
+        "default: the smallest size that ends in time",
     )
     emulated: Literal["predicted", "as-told"] = Field(
         "predicted", description="in emulation: whether a resized job takes as long as predicted"

@@ -78,19 +78,26 @@ class PreemptionOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    rules: list[Rule] = pydantic.Field(min_length=1, description="who may take whose place")
+    rules: list[Rule] = pydantic.Field(
+        min_length=1, description="which waiting jobs may take the places of which running jobs"
+    )
     victims: Literal["least-lost", "youngest", "lowest-priority", "fewest"] = pydantic.Field(
-        default="least-lost", description="of several sets of jobs without which it fits, which goes"
+        default="least-lost", description="choice between several sets of victims"
     )
     depth: int = pydantic.Field(
-        default=10, ge=1, le=100_000, description="jobs at the head of a queue that are looked at"
+        default=10, ge=1, le=100_000, description="number of jobs at the head of a queue that are looked at"
     )
-    patience: Seconds = pydantic.Field(default=0.0, description="a job waits so long before it takes a place")
+    patience: Seconds = pydantic.Field(
+        default=0.0, description="seconds that a job waits before it takes places"
+    )
     soon: Seconds = pydantic.Field(
-        default=60.0, description="a job that could start by itself within so long waits for that"
+        default=60.0,
+        description="a job that could start without victims within this many seconds waits for that start",
     )
     timeout: Seconds = pydantic.Field(
-        default=120.0, gt=0, description="who has not gone after so long is left alone"
+        default=120.0,
+        gt=0,
+        description="seconds after which a victim that has not left is logged and not chosen again",
     )
 
     @pydantic.model_validator(mode="after")
@@ -141,8 +148,8 @@ class Preemption(Plugin):
         for at, rule in enumerate(self._rules):
             if ORDERS[rule.how] not in capabilities:
                 raise UserError(
-                    f"preemption: rules.{at}: how: {rule.how}: the cluster cannot carry it out "
-                    f"(it lacks {ORDERS[rule.how].__name__})"
+                    f"preemption: rules.{at}: how: {rule.how}: the cluster cannot carry this out (it lacks "
+                    f"{ORDERS[rule.how].__name__})"
                 )
             if rule.how == "suspend" and not (state.cluster.suspended_lend and Resume in capabilities):
                 raise UserError(
@@ -413,19 +420,19 @@ class Preemption(Plugin):
                 yield from self._send_away(claim, left, state)
         elif left:
             if state.now >= claim.deadline:
-                why = f"no news after {self.options.timeout:g} s"
+                why = f"the victims have not left after {self.options.timeout:g} s"
                 self._give_up(claim, [victim.id for victim in left], why, state)
         else:
             start = self._start(claim)
             if start is not None:
                 yield start
             elif state.now >= claim.deadline:
-                self._give_up(claim, [], "what they left is not enough any more", state)
+                self._give_up(claim, [], "the room that the victims left is not enough any more", state)
 
     def _send_away(self, claim: Claim, left: Sequence[Job], state: State) -> Iterator[Decision]:
         """The grace time is over: the victims that are still there go, if the job can start then."""
         if self._places.place(claim.job, left, claim.pool) is None:
-            self._give_up(claim, [], "what they would leave is not enough any more", state)
+            self._give_up(claim, [], "the room that the victims would leave is not enough any more", state)
             return
         claim.until = None
         state.wake_at(claim.deadline, claim.pool)

@@ -81,28 +81,34 @@ class Rule(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    who: Selector = pydantic.Field(description="waiting jobs that may take others' places")
-    whom: Selector = pydantic.Field(description="running jobs whose places these are")
+    who: Selector = pydantic.Field(description="waiting jobs that may take the places of running jobs")
+    whom: Selector = pydantic.Field(description="running jobs whose places they may take, the victims")
     how: Literal["requeue", "cancel", "suspend"] = pydantic.Field(
         default="requeue",
-        description="what becomes of them: to the queue, ended, or stopped until later",
+        description="what happens to a victim: requeue (back to the queue), cancel (ended) or suspend "
+        "(stopped until later)",
     )
-    exempt: Seconds = pydantic.Field(default=0.0, description="who has not run for so long keeps its place")
+    exempt: Seconds = pydantic.Field(
+        default=0.0, description="seconds that a job must have run before it can be a victim"
+    )
     distance: Annotated[float, pydantic.Field(gt=0, le=1e15)] | None = pydantic.Field(
-        default=None, description="by so much its priority must be larger than theirs; null: it need not be"
+        default=None,
+        description="least difference between the waiting job's priority and the victim's; "
+        "null: priorities do not matter",
     )
     grace: Seconds = pydantic.Field(
-        default=0.0, description="they get a signal first, and go so much later if they are still there"
+        default=0.0,
+        description="seconds between a first signal to a victim and its requeue, end or suspension",
     )
     signal: Annotated[str, pydantic.AfterValidator(_known_signal)] = pydantic.Field(
-        default="TERM", description="the signal that they get, with a grace time"
+        default="TERM", description="the signal that a victim gets at the beginning of the grace time"
     )
 
     longest: Annotated[Seconds, pydantic.Field(gt=0)] = pydantic.Field(
-        default=43200.0, description="so long they may be suspended in all, in seconds"
+        default=43200.0, description="longest total suspension of a job, in seconds"
     )
     again: Seconds = pydantic.Field(
-        default=600.0, description="who was resumed keeps its place for so long, in seconds"
+        default=600.0, description="seconds for which a resumed job cannot be a victim"
     )
 
     @pydantic.model_validator(mode="after")
@@ -115,7 +121,7 @@ class Rule(pydantic.BaseModel):
     @pydantic.model_validator(mode="after")
     def _used(self) -> Rule:
         if "signal" in self.model_fields_set and not self.grace:
-            raise ValueError("signal: expected a grace time beside it, in which jobs can answer it")
+            raise ValueError("signal: expected a grace time beside it, in which jobs can react")
         return self
 
     def __str__(self) -> str:

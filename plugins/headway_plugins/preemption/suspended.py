@@ -115,7 +115,7 @@ class Suspended:
             return ""
         if held.started != job.start_time or (held.since is not None and abs(time - held.since) > _SAME):
             self.forget(job.id)
-            return f"job {job.id} was suspended by somebody else, who has to resume it"
+            return f"job {job.id} was suspended by another program or user, which has to resume it"
         held.since, held.resumed = time, None
         self.changes += 1
         state.lend(job)
@@ -128,7 +128,10 @@ class Suspended:
             return ""
         self._again[job.id] = (job.start_time, time)
         if held.resumed is None:
-            return f"job {job.id}, suspended for job {held.job}, was resumed or cancelled by somebody else"
+            return (
+                f"job {job.id}, suspended for job {held.job}, was resumed or cancelled by another program "
+                "or user"
+            )
         return ""
 
     def ran_since(self, job: Job) -> float:
@@ -153,7 +156,7 @@ class Suspended:
                 # A veto stopped the resume, so the job was not told.
                 self.not_resumed(name)
             elif held.resumed is not None and state.now >= held.not_before:
-                said.append(f"job {name} was told to run again and does not; it is told again")
+                said.append(f"job {name} was resumed and does not run; it is resumed again")
                 state.take_back(Resume(name))
                 self.not_resumed(name)
         for name in [name for name in self._again if name not in state.jobs]:
@@ -170,7 +173,7 @@ class Suspended:
             if not told and self.over(job, held, state.now) > 0:
                 held.said = True
                 self.changes += 1
-                why = state.why_not_resumed(job) or "others are booked before it"
+                why = state.why_not_resumed(job) or "other jobs are booked before it"
                 yield (
                     f"job {name} is suspended for longer than {held.longest:g} s (longest), "
                     f"for job {held.job}: {why}"
@@ -214,10 +217,10 @@ class Suspended:
             return ""
         line = f"It was suspended for job {held.job}"
         if held.resumed is not None and not job.lends:
-            return f"{line} and was told to run again at {clock(held.resumed)}"
+            return f"{line} and was resumed at {clock(held.resumed)}"
         at = self.comes_at(job, view) if isinstance(view, View) else _INF
         if at == _INF or at <= state.now:
-            why_not = state.why_not_resumed(job) or "others are booked before it"
+            why_not = state.why_not_resumed(job) or "other jobs are booked before it"
             return f"{line} and does not run again yet: {why_not}"
         return f"{line}; its place is kept for it from {clock(at)} on"
 

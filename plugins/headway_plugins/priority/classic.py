@@ -25,7 +25,7 @@ class ClassicOptions(DecayOptions):
     """Options of classic fair share."""
 
     dampening: float = pydantic.Field(
-        default=1.0, gt=0, le=1e6, description="the larger, the less usage matters"
+        default=1.0, gt=0, le=1e6, description="dampening factor: the larger it is, the less usage matters"
     )
 
 
@@ -51,7 +51,7 @@ def effective_usage(shape: Shape, total: Floats) -> Floats:
 
 
 class Classic(FairShare):
-    """Fair share as 2 ** -(usage / shares): half for who has used exactly the share."""
+    """Fair share as 2 ** -(usage / shares): half at exactly the share."""
 
     Options = ClassicOptions
 

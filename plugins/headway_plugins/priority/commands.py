@@ -26,7 +26,7 @@ SHARES = (
 )  # fmt: skip
 
 _parsable_option = click.option(
-    "-P", "--parsable", is_flag=True, help="Columns separated by |, nothing folded."
+    "-P", "--parsable", is_flag=True, help="Separate columns by | and fold nothing."
 )
 
 
@@ -45,7 +45,7 @@ _parsable_option = click.option(
     "html",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a page with the tree, and targets against usage over time, instead.",
+    help="Write a page with the tree, and with targets against usage over time, instead of a table.",
 )
 def shares(
     config_path: Path | None,
@@ -55,10 +55,10 @@ def shares(
     parsable: bool,
     html: Path | None,
 ) -> None:
-    """Print who has which shares and has used how much of them.
+    """Print the shares of each account and user, and their use.
 
-    The columns are those of `sshare -l`. The last run of the journal is repeated to its end, and nothing is
-    asked.
+    The columns are the columns of `sshare -l`. The last run of the journal is repeated to its end, and
+    nothing is asked.
     """
     from headway.inputs.extras import need_report
     from headway_plugins.priority.minutes import MINUTES, minutes_rows
@@ -92,14 +92,14 @@ def shares(
 @click.command(
     "priority",
     epilog=examples(
-        "headway priority -c site.yaml          all jobs that wait",
-        "headway priority 4711 -c site.yaml     one",
+        "headway priority -c site.yaml          all waiting jobs",
+        "headway priority 4711 -c site.yaml     one job",
     ),
 )
 @click.argument("job_id", metavar="[JOB]", required=False)
 @last_run_options
 @_parsable_option
-@click.option("-n", "--norm", is_flag=True, help="The factors as they are, 0 to 1, not weighted.")
+@click.option("-n", "--norm", is_flag=True, help="Print the factors without their weights, from 0 to 1.")
 def priority(
     job_id: str | None,
     config_path: Path | None,

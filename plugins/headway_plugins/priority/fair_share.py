@@ -4,7 +4,8 @@ The base of ``fair-tree``, ``classic`` and ``windows``, which differ in how they
 
 - From its start to its end a job is billed ``sum over resources of weight x amount``, a second. The default
   bills processors. ``memory`` is in GiB; everything else names a generic resource. Its QOS may have a factor.
-- The processors are those that the job has (its placement), which may be more than it asked for.
+- The processors that count are the processors that the job has (its placement), which may be more than it
+  asked for.
 - A suspended job is not billed.
 
 Over a restart: the sums are in the checkpoint, with the jobs that run and since when. A job of which nothing
@@ -277,7 +278,7 @@ class FairShare(UsageCount):
             if self._seeds:
                 whence = "what the batch system says"
             raise ValueError(
-                f"the usage that was saved is damaged, it is counted anew, from {whence} on: {error}"
+                f"the saved usage is damaged and is counted anew, from {whence} on: {error}"
             ) from error
         ledger.running = {
             job_id: (number[whose], rate, since) for job_id, (whose, rate, since) in known.running.items()

@@ -41,8 +41,8 @@ class FairTreeOptions(DecayOptions):
 
     ties: Literal["as-documented", "as-slurm"] = pydantic.Field(
         default="as-documented",
-        description="how users of accounts that tie are ranked; as-documented: as users of a single account; "
-        "as-slurm: account by account, as a running Slurm does (to compare with sshare)",
+        description="rank of users whose accounts tie; as-documented: as users of a single account; "
+        "as-slurm: account by account, as a running Slurm ranks them (to compare with sshare)",
     )
 
 

@@ -71,27 +71,33 @@ class MultifactorOptions(pydantic.BaseModel):
 
     weights: Annotated[dict[str, _Signed], OrFromSlurm] = pydantic.Field(
         default={"age": 1.0},
-        description="factor -> weight; from-slurm: the running Slurm's, with its QOS, partitions and times "
-        "where no option here names them",
+        description="factor -> weight; from-slurm: the running Slurm's weights, with its QOS, partitions "
+        "and times where no option names them",
     )
-    period: Seconds = pydantic.Field(default=300.0, description="priorities are computed anew so often")
-    max_age: Seconds = pydantic.Field(default=7 * 86400.0, description="the wait at which age is 1")
+    period: Seconds = pydantic.Field(
+        default=300.0, description="seconds between two computations of all priorities"
+    )
+    max_age: Seconds = pydantic.Field(default=7 * 86400.0, description="wait at which the factor age is 1")
     favour: Literal["large", "small"] = pydantic.Field(
-        default="large", description="the factor size grows with a job's size, or falls"
+        default="large", description="whether the factor size grows or falls with a job's size"
     )
     size: Literal["machine", "time"] = pydantic.Field(
         default="machine",
-        description="what a job's size is: its share of the machine, or processors over minutes",
+        description="measure of a job's size: its share of the machine, or its processors over the minutes "
+        "of its limit",
     )
     pools: dict[str, Weight] = pydantic.Field(default={}, description="pool -> its priority, on any scale")
     qos: dict[str, Weight] = pydantic.Field(default={}, description="QOS -> its priority, on any scale")
-    max_bypass: int = pydantic.Field(default=100, ge=1, description="overtakings at which bypass is 1")
+    max_bypass: int = pydantic.Field(
+        default=100, ge=1, description="number of overtakings at which the factor bypass is 1"
+    )
     deadline_horizon: Seconds = pydantic.Field(
-        default=86400.0, description="the factor deadline rises for so long before a job must start"
+        default=86400.0, description="time before a job must start during which the factor deadline rises"
     )
     sticky: int = pydantic.Field(
         default=0, ge=0, le=1_000_000,
-        description="who is booked first stays first while it is one of the first so many (0: no)",
+        description="the first booked job stays first while it is among this many jobs at the head of the "
+                    "queue; 0: off",
     )  # fmt: skip
 
     @pydantic.field_validator("weights")
@@ -209,11 +215,14 @@ class Multifactor:
                 weights[name] = weight
                 state.factors.setdefault(name, partial(self._ask, name))
             else:
-                notes.add(f"the batch system weighs {name!r}, which no plugin here tells; it is left out")
+                notes.add(
+                    f"the batch system weighs {name!r}, and no enabled plugin gives this factor; it "
+                    "is left out"
+                )
         if not weights:
             notes.add(
                 "no factor has a weight in the batch system's priorities, all are 0; jobs are served by age: "
-                "give it weights, or write down some here (weights)"
+                "set weights there, or in the option `weights`"
             )
             weights = {"age": 1.0}
         # Once, however often something else changes.

@@ -22,8 +22,9 @@ _PAGE = """{% extends "page.html" %}
 {% block main %}
 <section>
 <h2>Targets against usage over time</h2>
-<p class="note">Of what an account has used, as it counts at that moment: each one's part (drawn through), and
-the part that shares or a target promise (dashed). Those who used most, of accounts with several.
+<p class="note">Of the usage of an account, as it counts at that moment: the part of each
+member (solid line), and the part that shares or a target promise (dashed line).
+Shown are the members with the most usage.
 {% if left_out %}{{ left_out }} more accounts are left out.{% endif %}</p>
 {% for account, names, plot in plots %}
 <figure class="plot"><figcaption>Below {{ account }}</figcaption>
@@ -34,7 +35,7 @@ the part that shares or a target promise (dashed). Those who used most, of accou
 {% endfor %}
 </ul></figure>
 {% else %}
-<p class="note">Nobody has used anything.</p>
+<p class="note">No usage yet.</p>
 {% endfor %}
 </section>
 <section>
@@ -56,7 +57,7 @@ the part that shares or a target promise (dashed). Those who used most, of accou
 </tr>
 {% endfor %}
 </tbody></table></div>
-<p class="note">The columns of sshare -l without those of minutes, at the end of the run.</p>
+<p class="note">The columns of sshare -l without the columns of minutes, at the end of the run.</p>
 </section>
 {% endblock %}
 {% block figures %}The columns are explained in docs/operators/policy.md.{% endblock %}

@@ -32,9 +32,9 @@ class WindowsOptions(CountingOptions):
     """Options of fair share in windows."""
 
     interval: Seconds = pydantic.Field(default=86400.0, description="length of a window, such as 1d")
-    depth: int = pydantic.Field(default=7, ge=1, le=1000, description="how many windows count")
+    depth: int = pydantic.Field(default=7, ge=1, le=1000, description="number of windows that count")
     decay: float = pydantic.Field(
-        default=0.8, gt=0, le=1, description="what a window counts of what the next one does"
+        default=0.8, gt=0, le=1, description="weight of a window relative to the next, later window"
     )
 
 

@@ -8,10 +8,10 @@ Each trace is replayed under EASY and under EASY with bundling of all jobs of 8 
 (:mod:`.ejb_single`), under the paper's settings of O_max, lambda and Delta. What is compared how:
 :mod:`.ejb_measures`. Figure 12, the load, is measured on KTH.
 
-Decisions on what the paper leaves open: the first 1 % of jobs by submission and those that end after the last
-arrival in either run do not count; jobs of unknown runtime or of 0 s run 1 s; "elastic" jobs were elastic in
-the run with bundling. "Unchanged" in the claims on single jobs is within a second. The load is varied by
-the times between arrivals.
+Decisions on what the paper leaves open: the first 1 % of jobs by submission and the jobs that end after the
+last arrival in either run do not count; jobs of unknown runtime or of 0 s run 1 s; "elastic" jobs were
+elastic in the run with bundling. "Unchanged" in the claims on single jobs is within a second. The load is
+varied by the times between arrivals.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ INSIGNIFICANT = {("KTH", "others")}
 TABLE_6 = {"CTC": -34.0, "SDSC": -57.4, "BLUE": -58.0, "KTH": -58.8}
 MEASURES = ("turnaround", "wait", "run time")
 SLOWDOWN = "slowdown"
-#: How many jobs may be the one that is elastic alone; the same in every row.
+#: How many jobs may be the single elastic job; the same in every row.
 ELIGIBLE = "eligible"
 
 
@@ -96,7 +96,7 @@ def both(jobs: Sequence[TraceJob], size: int, workers: int) -> list[Course]:
 
 
 def eligible(before: Course) -> NDArray[np.int64]:
-    """The jobs of which each may be the one that is elastic alone: those that wait and are wide enough."""
+    """The jobs of which each may be the single elastic job: jobs that wait and are wide enough."""
     waited = (before.start > before.submit) & (before.processors >= LEAST) & counted(before)
     return np.flatnonzero(waited)
 

@@ -134,7 +134,7 @@ def opposite(found: Interval) -> Interval:
 
 
 def inversions(starts: Floats) -> int:
-    """Pairs of which the one submitted later starts first; ``starts`` in order of submission."""
+    """Pairs of jobs in which the later submitted job starts first; ``starts`` in order of submission."""
     rank = np.unique(starts, return_inverse=True)[1].tolist()
     size = max(rank, default=0) + 2
     tree, count = [0] * (size + 1), 0

@@ -14,7 +14,7 @@ Decisions:
   of each model (with ``CB``, which replaces the runtimes, a session may end up in another week). Of
   each sample the first ``jobs`` are run.
 - Measured are the same jobs of each sample: its first fifth is warm-up, its last tenth cool-down.
-- The logs, and what the modal model knows of each, are those of the paper ("vanl" and "impr";
+- The logs, and what the modal model knows of each, are as in the paper ("vanl" and "impr";
   :mod:`headway_plugins.reproductions.estimates`), and HPC2N in the same way: the share of its maximum, and
   its three most popular estimates; 12 jobs that ask for more than 120 hours are left out. KTH-SP2 as a whole
   has three kinds of limits, and no histogram of the model has enough long estimates for it.
@@ -68,7 +68,7 @@ POLICIES = tuple(
 METRICS = ("mean wait", "mean bounded slowdown", "geometric mean bounded slowdown", "p95 wait")
 #: The users' estimates, and the same of the next sample: how much the order changes between samples.
 OWN, NEXT = "own", "own, next sample"
-#: What the modal model is held against: those that look like no user's estimates.
+#: The models that the modal model is compared with: their estimates look like no user's.
 MODAL, PLAIN = "impr", ("f0", "f1", "f10", "feit")
 #: Where the rule book leaves out a point that is compared.
 NO_VERDICT = "no verdict"
@@ -216,7 +216,7 @@ def over_logs(tables: Mapping[str, Mapping[str, Mapping[str, Found]]], metric: s
 
 
 def claim_of(log: str, metric: str, found: Mapping[str, Found]) -> Claim:
-    """Whether the modal model's order agrees better with the users' than those of the plain models."""
+    """Whether the modal model's order agrees better with the users' than the plain models' orders do."""
     ours = found[MODAL].tau
     by = {plain: [ours[seed] - tau for seed, tau in found[plain].tau.items()] for plain in PLAIN}
     better = [interval([value for value in values if value == value]) for values in by.values()]

@@ -143,7 +143,7 @@ class EstimatesReproduction:
 
 
 def named_logs(names: str, logs: Sequence[Log] = LOGS) -> list[Log]:
-    """Those of ``logs`` with these names, separated by commas; :class:`UserError` for one that is none."""
+    """The logs of ``logs`` with these names, separated by commas; :class:`UserError` for an unknown name."""
     known = {log.name: log for log in logs}
     wanted = [name.strip() for name in str(names).split(",")]
     for name in wanted:

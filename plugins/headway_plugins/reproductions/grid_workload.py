@@ -1,4 +1,4 @@
-"""What Medernach says of a grid site, beside the arithmetic of his tables, other logs, and the model.
+"""What Medernach says of a grid site, beside the arithmetic of the paper's tables, other logs, and the model.
 
 E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005. The site's own log is
 LPC-EGEE-2004 of the Parallel Workloads Archive; with ``--traces`` it is looked for, and what needs it is not
@@ -339,10 +339,10 @@ def _claims_of_flows() -> list[Claim]:
         ),
         Claim(
             "flow shares",
-            "(ours) fair shares cut who demands most, and nobody where all are satisfied",
-            "of 140 processors nobody is cut"
+            "(ours) fair shares cut the group with the largest demand, and no group where all are satisfied",
+            "of 140 processors no group is cut"
             if max_min(PROCESSORS, flows) == flows
-            else "of 140 processors somebody is cut",
+            else "of 140 processors a group is cut",
             "-",
         ),
         Claim(
@@ -382,7 +382,7 @@ def compared(
     title: str, rows: Sequence[Mapping[str, Any]], printed: Mapping[str, Mapping[str, float]]
 ) -> list[Claim]:
     """Each printed line beside the log's: a log numbers its groups and queues, so beside the line whose
-    number of jobs is nearest among those that are left, the largest line first."""
+    number of jobs is nearest among the remaining jobs, the largest line first."""
     left = list(rows)
     claims = []
     for name in sorted(printed, key=lambda name: -printed[name]["jobs"]):

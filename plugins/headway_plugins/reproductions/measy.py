@@ -318,7 +318,7 @@ class MeasyReproduction:
         said = (
             "the foreground loses 0.5 to 4 %",
             "a job of one process behind uses 80 to 92 % of the idle cycles, one of several 19.8 to 76.6 %",
-            "behind a process that uses 96 % nobody gets anything done",
+            "behind a process that uses 96 % no process gets anything done",
         )
         task = Task(tuple((REAL, use, TIERS, 1) for use in USES), run_measured, (self._seconds, self._others))
         rows = context.collect("real-processes", [task], (USES, self._seconds, self._others))

@@ -6,7 +6,7 @@ Batches of as many tasks as a quarter of the processors up to four times as many
 the five best and the five worst are dropped (each algorithm's own); the value of a schedule is its makespan
 over the lower bound. ``--seeds`` is not used: ``runs`` says how many batches. The paper draws from the logs
 SDSC SP2 (64 and 128 processors) and CTC SP2 (256), and generates Gaussian tasks for all three. Its figures
-have no numbers in the text that was at hand, and it prints neither its 25 tasks nor its times, so of those
+have no numbers in the text that was at hand, and it prints neither its 25 tasks nor its times, so of these
 it is said what came out here.
 """
 

@@ -236,7 +236,8 @@ class OpenJobManagementReproduction:
             Claim("E6", "LoadLeveler and SLURM, with other divisions of labour, on the same Bridge unchanged",
                   f"{len(rows)} divisions, and both cycles below, over one bridge: all jobs ran",
                   _holds(len(rows) == len(PRESETS))),
-            Claim("E7, section 3.2", "a single-threaded scheduler that waits for boots schedules nobody else",
+            Claim("E7, section 3.2", "a single-threaded scheduler that waits for boots schedules no other "
+                                     "job",
                   f"four jobs at once: the last begins at {first['loadleveler']:g} s and all is free at "
                   f"{free['loadleveler']:g} s; if the scheduler waits for boots {first[worst]:g} and "
                   f"{free[worst]:g} s",

@@ -343,7 +343,7 @@ def claim_of_windows(rows: Sequence[Row]) -> Claim:
 
 
 def _feedback(context: Context, there: Mapping[Log, Path]) -> Claim:
-    """Pitfall 6: the first window of each log at its own times, and with users who react."""
+    """Pitfall 6: the first window of each log at its own times, and with users that react."""
     scenarios = []
     for log in there:
         file = str(context.out / f"{log.name}-1.swf")

@@ -6,7 +6,7 @@ JSSPP 2005, section 5.
 The first 6,400 jobs with a positive run time of SDSC-SP2-1998-4.2-cln on sites of 46 processors. No figure's
 values are at hand, so what is compared is what the text says. Min-Min and Sufferage depend on when mapping
 events are, of which the paper says nothing: they are there at several intervals (seconds behind their names;
-0: at each arrival and completion). The runs are those of :mod:`headway_plugins.security.grid`; a seed draws
+0: at each arrival and completion). The runs are made by :mod:`headway_plugins.security.grid`; a seed draws
 everything that :mod:`headway_plugins.security.workload` draws, and gains are taken seed by seed.
 """
 

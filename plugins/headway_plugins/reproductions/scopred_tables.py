@@ -239,7 +239,7 @@ def _ep_cases() -> list[Case]:
             )
         )
     found.append(
-        # The published values are not those of this training set (see docs/papers/scopred.md).
+        # The published values do not belong to this training set (see docs/papers/scopred.md).
         _case(
             "4",
             "EP classes S, W, A, P 2-10",

@@ -28,7 +28,7 @@ from headway_plugins.windows.staged import CAUTION, Staged, fill, longest_path, 
 
 RATIO, PATH, SHARE = "reward / upper bound", "longest path / deadline", "r"
 REWARD, ENDS = "reward", "mean end / deadline"
-#: r of Figure 13, and of those that vary something else.
+#: r of Figure 13, and of the figures that vary something else.
 FIGURE_13 = tuple(round(0.70 + 0.01 * step, 2) for step in range(31))
 SHARES = (0.8, 0.85, 0.9, 0.95, 1.0)
 STAGES = (3, 4, 5, 6, 7, 8, 9, 10)

@@ -9,7 +9,7 @@ that are kept, by which the claims are judged, and booked anew each time. The sc
 drains (:mod:`headway_plugins.fairness.drains`), which the tests hold to the framework's runs start by start.
 
 The parts of the traces: CTC-SP2-1996-3.1-cln, records 1001 to 6000, on 430 processors;
-SDSC-BLUE-2000-4.1-cln, numbers 7993 to 12992 without those that never ran, on 1,152. They have the jobs
+SDSC-BLUE-2000-4.1-cln, numbers 7993 to 12992 without jobs that never ran, on 1,152. They have the jobs
 of Table 1, but for three of one processor that the paper has more in each. Runtimes and estimates are
 multiplied by the target over the offered load (runtimes cut at the estimates), rounded to seconds, at
 least 1. A trace is one sample: there are no intervals, and a claim is "in part" true where it holds at
@@ -43,7 +43,7 @@ LOADS = (0.80, 0.95)
 ALL_LOADS = (0.70, 0.80, 0.90, 0.95, 0.98)
 #: The paper's nine schedulers.
 NINE = ("none", "EASY", "keep")
-#: Table 2, least and greatest rank correlation of a subset's means with those of all jobs.
+#: Table 2, least and greatest rank correlation of a subset's means with the means of all jobs.
 TABLE_2 = {
     ("CTC", "strict"): (0.93, 0.98), ("CTC", "relaxed"): (0.76, 0.97), ("CTC", "equality"): (0.88, 0.98),
     ("Blue", "strict"): (0.85, 0.99), ("Blue", "relaxed"): (0.74, 0.98), ("Blue", "equality"): (0.76, 0.98),

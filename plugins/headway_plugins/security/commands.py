@@ -24,9 +24,9 @@ def command() -> None:
 
 @command.command("measure", epilog=examples("headway security measure --out speeds.yaml"))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False),
-              help="Write the profile there, for the option `profile` of plugins.")  # fmt: skip
+              help="Write the profile to this file, for the option `profile` of plugins.")  # fmt: skip
 @click.option("--seconds", type=FiniteRange(0.01, 60), default=0.2, show_default=True,
-              help="How long each of five measurements of an algorithm takes at least.")  # fmt: skip
+              help="Least duration of each of the five measurements of an algorithm.")  # fmt: skip
 def measure_command(out: Path | None, seconds: float) -> None:
     """Measure on this machine, in one thread, how fast data is encrypted and hashed and what a signature
     costs.
@@ -55,7 +55,7 @@ def measure_command(out: Path | None, seconds: float) -> None:
                 figure.option,
                 "" if figure.speed is None else f"{figure.speed:.0f}",
                 "" if figure.speed is not None else f"{1e3 * figure.seconds:.3f}",
-                "" if figure.option in kept else "never taken: another is as good and no slower",
+                "" if figure.option in kept else "never taken: another algorithm is as good and no slower",
             )
     console().print(table)
     if out is not None:

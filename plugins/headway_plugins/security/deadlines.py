@@ -26,13 +26,17 @@ class DeadlinesOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    trace: Path | None = Field(None, description="jobs of this trace; None: of the generated month")
-    jobs: int = Field(6400, ge=1, le=10_000_000, description="the first so many with a positive run time")
+    trace: Path | None = Field(None, description="trace whose jobs are used; null: the generated month")
+    jobs: int = Field(
+        6400, ge=1, le=10_000_000, description="number of jobs: the first jobs with a runtime above 0"
+    )
     processors: int = Field(184, ge=1, le=10_000_000, description="size of the machine")
     laxity: float = Field(200.0, ge=0, le=1e9, description="seconds between the latest end and the deadline")
-    protected: float = Field(1.0, gt=0, le=1e6, description="factor on the amounts of data to protect")
-    ranges: Ranges = Field("pair", description="how ranges of levels are drawn")
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    protected: float = Field(
+        1.0, gt=0, le=1e6, description="factor on the amounts of data that are protected"
+    )
+    ranges: Ranges = Field("pair", description="distribution of the ranges of levels")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
 
 class DeadlinesModel:

@@ -60,12 +60,12 @@ class MappingOptions(pydantic.BaseModel):
         Annotated[float, pydantic.Field(ge=1, le=1e6, allow_inf_nan=False)],
     ] = pydantic.Field(
         default_factory=dict,
-        description="class of nodes, or pattern of their names -> how many times as fast as users' estimates "
-        "say; the first that fits; other nodes: 1",
+        description="class of nodes, or pattern of node names -> speed relative to users' estimates; the "
+        "first pattern that fits counts; other nodes: 1",
     )
     interval: float = pydantic.Field(
         default=0.0, ge=0, le=86400,
-        description="seconds between mapping events; 0: whenever something happens",
+        description="seconds between mapping events; 0: at every event",
     )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ class MinMin(Plugin):
         for index, site, start in mapping(view.now, free, widths, durations, self.rule, common=common):
             if start <= view.now:
                 self._to, _ = sites[site]
-                view.start(waiting[index], f"it ends first {_where(self._to)}")
+                view.start(waiting[index], f"the job ends first {_where(self._to)}")
                 self._to = None
         return len(view.started) > before
 

@@ -102,12 +102,12 @@ class Sareg(Promising):
         nodes = [pool.name for pool in state.pools.values() if not pool.flat]
         if nodes and not self._tells:
             raise UserError(
-                "sareg: expected a batch system whose jobs can be told their levels, or pools that are "
+                f"sareg: expected a batch system that can store the levels of a job, or pools that are "
                 f"counted in processors; found nodes in pool {nodes[0]!r}"
             )
         if self._tells and not self._profile.protects:
             raise UserError(
-                f"sareg: the profile {self._profile.name!r} protects nothing, it is for experiments; "
+                f"sareg: the profile {self._profile.name!r} is for experiments and protects nothing; "
                 "expected option `profile`: a file of `headway security measure`"
             )
 
@@ -206,7 +206,7 @@ class Sareg(Promising):
         self._needs[job.id], self._asked[job.id] = need, job.attribute(SECURITY)
         untold = job.attribute(CANNOT_BE_TOLD) if self._tells and need is not NOTHING else None
         if untold:
-            return self._answered(job, deadline, f"it cannot be told its security levels: {untold}")
+            return self._answered(job, deadline, f"its security levels cannot be set: {untold}")
         self._promised += job.id in self._were_away
         reason, asks = self._were_away.pop(job.id, (None, None))
         if reason is not None and asks == self._asks(job, deadline):
@@ -293,7 +293,7 @@ class Sareg(Promising):
     @hookimpl
     def veto(self, decision: Decision) -> str | None:
         if isinstance(decision, Start) and decision.job_id not in self._promises:
-            return "it was promised neither a time nor security levels"
+            return "neither a start nor security levels were promised to the job"
         return None
 
     @hookimpl
@@ -324,7 +324,7 @@ class Sareg(Promising):
             return None
         promise = self._promises.get(job.id)
         if promise is None:
-            return "nothing was promised to it, and it is in the way of others who were promised something"
+            return "nothing was promised to the job, and it is in the way of jobs with promises"
         levels = f" with {label_text(promise.options).replace(',', ', ')}" if promise.options else ""
         missed = ", too late for its deadline" if promise.late else ""
         return f"it was promised a start in {duration(max(0.0, promise.start - view.now))}{levels}{missed}"

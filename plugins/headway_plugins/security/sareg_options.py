@@ -23,7 +23,7 @@ class SaregOptions(pydantic.BaseModel):
 
     profile: Path | None = pydantic.Field(
         default=None,
-        description="what each level costs: a file of `headway security measure`; None: the paper's "
+        description="file with the cost of each level, from `headway security measure`; null: the paper's "
         "tables of 2005",
     )
     levels: Literal["in-turn", "exact"] = pydantic.Field(
@@ -36,21 +36,22 @@ class SaregOptions(pydantic.BaseModel):
         default=0.0,
         ge=0,
         le=86400,
-        description="seconds that are planned for each job beside its own: on a batch system what it takes "
-        "to start it and to learn of its end",
+        description="seconds that are planned for each job in addition to its runtime: on a batch system "
+        "the time to start the job and to learn of its end",
     )
 
     longest: float = pydantic.Field(
         default=86400.0,
         gt=0,
         le=3660 * 86400,
-        description="seconds that the protection of a job may add to its limit; who asks for more is refused",
+        description="most seconds that the protection of a job may add to its limit; a job that needs more "
+        "is refused",
     )
 
     best_effort: bool = pydantic.Field(
         default=False,
-        description="who cannot be promised its deadline is started at the lowest levels once nobody who "
-        "was promised something needs the processors; else it is refused",
+        description="true: a job whose deadline cannot be promised starts at the lowest levels once no job "
+        "with a promise needs the processors; false: such a job is refused",
     )
 
     _read: Profile = pydantic.PrivateAttr()

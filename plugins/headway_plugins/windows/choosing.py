@@ -334,7 +334,7 @@ class Choosing(Plugin):
             choice = night.choice
             chosen = [at for at, group in enumerate(mine) if group.key in night.chosen]
             reasons = {
-                at: group.why or "nothing was chosen since it came"
+                at: group.why or "no set was chosen since the job came"
                 for at, group in enumerate(mine) if group.key not in night.chosen
             }  # fmt: skip
         taken = {mine[at].key for at in chosen}

@@ -32,18 +32,21 @@ _LISTED = 20
     ),
 )
 @click.option("--list", "list_path", type=click.Path(path_type=Path),
-              help="CSV, a stage a line: job, stage, length; also tasks, reward, priority.")  # fmt: skip
+              help="CSV file with a stage on each line: job, stage, length; optional: tasks, reward, "
+                   "priority.")  # fmt: skip
 @click.option("--processors", type=click.IntRange(1, 10_000_000),
-              help="With --list: size of the machine, which is empty.")  # fmt: skip
-@click.option("--length", metavar="TIME", help="With --list: from the beginning to the deadline, as in 13h.")
+              help="With --list: processors of the machine, which is empty.")  # fmt: skip
+@click.option(
+    "--length", metavar="TIME", help="With --list: time from the beginning to the deadline, such as 13h."
+)
 @click.option("--order", type=click.Choice(["LCPF", "STCPU", "RANDOM", "PRIO"]),
-              help="With --list: whose tasks go first; PRIO takes all jobs on.  [default: LCPF]")  # fmt: skip
+              help="With --list: order of the tasks; PRIO takes all jobs on. [default: LCPF]")  # fmt: skip
 @click.option("--fill", "share", type=FiniteRange(0, 1, min_open=True),
-              help="With --list: r, how much of the window is filled; default: by the longest critical "
-              "path.")  # fmt: skip
+              help="With --list: r, the share of the window that is filled. Default: by the longest "
+                   "critical path.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="For RANDOM.")
 @last_run_options
-@click.option("--pool", help="Instead of --list: the pool whose window is shown; default: the only one.")
+@click.option("--pool", help="Instead of --list: the pool whose window is shown. Default: the only pool.")
 @click.option("--all", "every", is_flag=True, help=f"List all jobs, not {_LISTED} of each kind.")
 def command(
     list_path: Path | None,
@@ -78,13 +81,13 @@ def command(
             ("--processors", processors), ("--length", length), ("--order", order), ("--fill", share),
         ):  # fmt: skip
             if given is not None:
-                raise click.UsageError(f"{name}: expected --list with it, found none")
+                raise click.UsageError(f"{name}: expected --list beside it, found none")
         _show_tonight(*repeat_last_run(config_path, journal_path, plugin_files, adapter_files), pool, every)
         return
     if config_path is not None or journal_path is not None or pool is not None:
         raise click.UsageError("expected either --list, or a live window by --config or --journal")
     if processors is None or length is None:
-        raise click.UsageError("--list: expected --processors and --length with it")
+        raise click.UsageError("--list: expected --processors and --length beside it")
     seconds = seconds_of(length)
     if not seconds:
         raise UserError(f"--length: expected {EXPECTED}, more than 0; found {length!r}")
@@ -148,7 +151,7 @@ def show(
         )
     else:
         say(
-            f"The set: {len(plan.chosen)} of them, {taken / whole:.2f} of the window; it may be filled to "
+            f"The set: {len(plan.chosen)} jobs, {taken / whole:.2f} of the window; it may be filled to "
             f"{plan.share:.3f}."
         )
     if plan.gap:

@@ -1,4 +1,4 @@
-"""What a window is asked to do: generated jobs of stages, and nights like those of a render farm.
+"""What a window is asked to do: generated jobs of stages, and nights like a render farm's.
 
 Y. Zhou, T. Kelly, J. Wiener, E. Anderson 2005, sections 4 and 5.
 

@@ -146,12 +146,12 @@ def why_out(job: Staged, deadline: float, chosen_work: float, capacity: float) -
         return f"its stages take {duration(job.path)}, and the window has {duration(deadline)}"
     if job.work > capacity:
         return (
-            f"not in the set: alone it needs {job.work / capacity:.2f} of what may be filled"
+            f"not in the set: the job alone needs {job.work / capacity:.2f} of the part that may be filled"
             if capacity
             else "not in the set: nothing of the window is left to be filled"
         )
     needed = (chosen_work + job.work) / capacity
-    return f"not in the set: with it the set would need {needed:.2f} of what may be filled"
+    return f"not in the set: with this job the set would need {needed:.2f} of the part that may be filled"
 
 
 def out_of(plan: Plan, number: int) -> str:

@@ -90,7 +90,7 @@ class TwoPhase(Choosing):
             when = f"{self.options.opens} ({self.options.timezone})"
             return Barrier(f"it waits for its window, which opens at {when}", (WINDOW, job.domain.name))
         if group.key not in night.chosen:
-            return Barrier(group.why or "nothing was chosen since it came", (WINDOW, job.domain.name))
+            return Barrier(group.why or "no set was chosen since the job came", (WINDOW, job.domain.name))
         if stage != group.first():
             return Barrier(f"stage {group.first()} of job {group.name} has not ended", (WINDOW, *group.key))
         return None

@@ -19,26 +19,31 @@ class TwoPhaseOptions(pydantic.BaseModel):
 
     opens: str = pydantic.Field(default="20:00", description="time of the day at which the window opens")
     length: Annotated[float, pydantic.BeforeValidator(as_seconds)] = pydantic.Field(
-        default=13 * 3600.0, ge=1, le=86400, description="from its opening to the deadline, at most a day"
+        default=13 * 3600.0,
+        ge=1,
+        le=86400,
+        description="time from the opening to the deadline, at most a day",
     )
-    days: list[Day] = pydantic.Field(default=list(DAYS), min_length=1, description="days on which it opens")
+    days: list[Day] = pydantic.Field(
+        default=list(DAYS), min_length=1, description="days on which the window opens"
+    )
     timezone: str = pydantic.Field(default="UTC", description="time zone of `opens` and `days`")
     order: OrderName = pydantic.Field(
         default="LCPF",
-        description="whose tasks go first: longest critical path, least work, any, or by priority; with "
-        "PRIO nothing is selected",
+        description="order of the tasks: longest critical path, least work, at random, or by priority; with "
+        "PRIO no jobs are selected",
     )
     fill: float | None = pydantic.Field(
-        default=None, gt=0, le=1, description="r: how much of the window is filled; None: from `caution`"
+        default=None, gt=0, le=1, description="r: share of the window that is filled; null: from `caution`"
     )
     caution: float = pydantic.Field(
-        default=CAUTION, ge=0, le=1, description="how much is left free for the longest critical path"
+        default=CAUTION, ge=0, le=1, description="share of the longest critical path that is left free"
     )
     reselect: Annotated[float, pydantic.BeforeValidator(as_seconds)] = pydantic.Field(
-        default=900.0, ge=0, description="at most one new choice in so many seconds"
+        default=900.0, ge=0, description="least seconds between two choices"
     )
     leftovers: Literal["keep", "kill"] = pydantic.Field(
-        default="keep", description="what becomes of tasks that run when the window closes"
+        default="keep", description="what happens to tasks that run when the window closes"
     )
 
     @pydantic.field_validator("opens", mode="before")

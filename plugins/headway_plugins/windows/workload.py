@@ -25,9 +25,10 @@ class StagedOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["synthetic", "night"] = Field(
-        "synthetic", description="twice what 100 processors can do in 13 hours, or a night of a render farm"
+        "synthetic",
+        description="twice the work that 100 processors can do in 13 hours, or a night of a render farm",
     )
-    pool: str = Field("pool", min_length=1, description="pool that the tasks are sent to")
+    pool: str = Field("pool", min_length=1, description="pool to which the tasks are sent")
 
 
 class StagedModel:

@@ -21,7 +21,7 @@ and after 18 minutes and 12 hours, with as many jobs in each as the text asks fo
 The paper has no largest size. Over 30 days on 2,090 processors the workload's load is 0.9 to 1.05 with 256,
 and above 3 with the whole machine; its figure 2 exceeds 100 % "in many days" and not in all, so it is 256.
 
-*Arrivals* follow the hours of the day, with round rates of our own (those of the model "month"), because
+*Arrivals* follow the hours of the day, with round rates of our own (as in the model "month"), because
 the values of figure 3 are not printed. Widths and lengths come in random order, which makes the load of days
 differ. Time 0 is a midnight; the first job comes then, the last at the end. A ``load`` is met by the time
 over which they are spread, the days' cycle staying as it is: the same seed gives the same jobs, in the same
@@ -100,30 +100,33 @@ class CcrOptions(BaseModel):
 
     jobs: int = Field(JOBS, ge=2, le=5_000_000, description="number of jobs")
     days: float | None = Field(
-        None, gt=0, le=3660, description="days over which jobs are submitted; 30 where no load is given"
+        None,
+        gt=0,
+        le=3660,
+        description="days over which jobs are submitted; default: 30 where no load is given",
     )
     processors: int = Field(PROCESSORS, ge=_WIDE_FROM, le=10_000_000, description="size of the machine")
     load: float | None = Field(
-        None, ge=0.001, le=100, description="work submitted, as a share of what the machine can do"
+        None, ge=0.001, le=100, description="offered load: submitted work over the machine's capacity"
     )
     widest: int | None = Field(
         None,
         ge=_WIDE_FROM,
         multiple_of=2,
-        description="largest size; 256, or the machine's if that is smaller",
+        description="largest size; default: 256, or the machine's size if that is smaller",
     )
     longest: float = Field(72 * HOUR, gt=12 * HOUR, le=366 * DAY, description="longest runtime, seconds")
-    pieces: bool = Field(True, description="lengths meet the two shares of the paper's text")
+    pieces: bool = Field(True, description="draw lengths that meet the two shares of the paper's text")
     overestimate: float = Field(
-        0.0, ge=0, le=10_000, description="estimates are up to so many runtimes too long; 0: exact"
+        0.0, ge=0, le=10_000, description="largest excess of an estimate, in runtimes; 0: exact estimates"
     )
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
     @model_validator(mode="after")
     def _possible(self) -> CcrOptions:
         # These follow the word "expected".
         if self.days is not None and self.load is not None:
-            raise ValueError("either days or load: the one follows from the other")
+            raise ValueError("either days or load: each follows from the other")
         if self.widest is not None and self.widest > self.processors:
             raise ValueError(f"widest within the machine's {self.processors} processors")
         return self

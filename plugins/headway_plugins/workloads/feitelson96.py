@@ -10,8 +10,8 @@ order 2.5 says.
 
 *Ours*: the long branch is ten times as long as the short one, whose probability falls from 0.95 for one
 processor to 0.75 for the whole machine; at most 1,000 runs of a job, all of the same size and runtime, each
-submitted when the one before it would have ended on an empty machine. First runs come at exponential
-times, stretched to the load. Estimates are those of the f-model (:mod:`..estimates.f_model`); any other
+submitted when the job before it would have ended on an empty machine. First runs come at exponential
+times, stretched to the load. Estimates come from the f-model (:mod:`..estimates.f_model`); any other
 model's can be put in their place. Seconds are whole.
 """
 

@@ -11,7 +11,7 @@ Theory Center's SP2.
 *Ours*: order 2; four of five runtimes are of a branch with a mean of a fifth of the mean of all
 (coefficient of variation 2.1), 70 % of the times between arrivals of a branch with 0.3 of theirs (1.5);
 both are the same in all classes but for the rate of arrivals. The classes arrive independently, stretched
-to the load together. Estimates are those of the f-model (:mod:`..estimates.f_model`); any other
+to the load together. Estimates come from the f-model (:mod:`..estimates.f_model`); any other
 model's can be put in their place. Seconds are whole.
 """
 

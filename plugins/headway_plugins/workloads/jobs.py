@@ -15,17 +15,22 @@ Floats = NDArray[np.float64]
 
 
 class FittedOptions(BaseModel):
-    """The options of a model of sizes and runtimes whose estimates are those of the f-model."""
+    """The options of a model of sizes and runtimes with the f-model's estimates."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     jobs: int = Field(10000, ge=2, le=5_000_000, description="number of jobs")
     processors: int = Field(320, ge=1, le=100_000, description="size of the machine")
-    load: float = Field(0.7, gt=0, le=3, description="work submitted, as a share of what the machine can do")
-    f: float = Field(
-        4.0, ge=0, le=1000, description="estimates are uniform between the runtime and f + 1 times that"
+    load: float = Field(
+        0.7, gt=0, le=3, description="offered load: submitted work over the machine's capacity"
     )
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    f: float = Field(
+        4.0,
+        ge=0,
+        le=1000,
+        description="estimates are drawn uniformly between the runtime and f + 1 times the runtime",
+    )
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
 
 def fitted_workload(

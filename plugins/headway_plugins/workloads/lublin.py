@@ -105,7 +105,7 @@ class Arrivals:
 
     shape: float
     scale: float
-    #: Of all arrivals to those at the busiest hours; multiplies the shape.
+    #: Of all arrivals to the arrivals at the busiest hours; multiplies the shape.
     ratio: float
     day_shape: float
     day_scale: float
@@ -186,12 +186,13 @@ class LublinOptions(BaseModel):
     processors: int = Field(128, ge=1, le=10_000_000, description="size of the machine")
     types: Literal["all", "batch", "interactive", "both"] = Field(
         "all",
-        description="constants: of the whole sample, of one type, or of both types with a queue each",
+        description="constants of the whole sample, of one type of jobs, or of both types with a queue for "
+        "each",
     )
     load: float | None = Field(
-        None, gt=0, le=3, description="work submitted, as a share of what the machine can do"
+        None, gt=0, le=3, description="offered load: submitted work over the machine's capacity"
     )
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
 
 class LublinModel:

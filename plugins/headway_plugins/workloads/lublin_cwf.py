@@ -89,20 +89,20 @@ class LublinCwfOptions(BaseModel):
     p_extend: Probability = Field(0.2, description="P_E: share of jobs whose time is extended (ET)")
     p_reduce: Probability = Field(0.1, description="P_R: share of jobs whose time is reduced (RT)")
     load: float | None = Field(
-        None, gt=0, le=3, description="work submitted, as a share of what the machine can do"
+        None, gt=0, le=3, description="offered load: submitted work over the machine's capacity"
     )
     beta_arr: float = Field(
         0.5101, gt=0, lt=1, description="scale of the times between arrivals, where no load is given"
     )
-    unit: int = Field(32, ge=1, description="processors that are given out together")
+    unit: int = Field(32, ge=1, description="processors of a unit, which are allocated together")
     small: tuple[float, float] = Field((1, 3), description="sizes of small jobs, units")
     large: tuple[float, float] = Field((4, 10), description="sizes of large jobs, units")
     size_in: Literal["units", "processors"] = Field(
-        "processors", description="in what the share of short jobs falls with the size"
+        "processors", description="unit of size in which the share of short jobs falls"
     )
     lead_time: float = Field(3600.0, gt=0, description="mean seconds from submission to requested start")
     amount: float = Field(0.25, gt=0, description="mean amount of a command, as a share of the runtime")
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
     @model_validator(mode="after")
     def _fits(self) -> LublinCwfOptions:

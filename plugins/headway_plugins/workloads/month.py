@@ -69,16 +69,21 @@ class MonthOptions(BaseModel):
 
     processors: int = Field(320, ge=1, le=10_000_000, description="size of the machine")
     days: float = Field(30.0, gt=0, le=3660, description="days over which jobs are submitted")
-    load: float = Field(0.85, gt=0, le=3, description="work submitted, as a share of what the machine can do")
+    load: float = Field(
+        0.85, gt=0, le=3, description="offered load: submitted work over the machine's capacity"
+    )
     users: int = Field(60, ge=1, le=100_000, description="number of users")
     accounts: int = Field(
-        0, ge=0, le=100_000, description="number of accounts, which users are in by turns; 0: none"
+        0,
+        ge=0,
+        le=100_000,
+        description="number of accounts, over which users are distributed in turn; 0: none",
     )
     max_runtime: float = Field(
-        36 * HOUR, ge=5 * MINUTE, le=90 * DAY, description="seconds; the site's limit on estimates"
+        36 * HOUR, ge=5 * MINUTE, le=90 * DAY, description="the site's limit on estimates, in seconds"
     )
     too_short: float = Field(0.03, ge=0, le=0.5, description="share of jobs that run longer than estimated")
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
+    pool: str = Field("pool", min_length=1, description="pool to which the jobs are sent")
 
 
 class MonthModel:

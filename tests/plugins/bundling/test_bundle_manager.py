@@ -213,10 +213,10 @@ def test_on_a_full_disk_nothing_is_done_and_no_order_leaves(
         patch.setattr(manager._store, "save", full)
         for _ in range(3):
             manager.once()
-            with pytest.raises(Failure, match="nothing can be written down"):
+            with pytest.raises(Failure, match="the bundle's state cannot be saved"):
                 manager._answer(report)
     assert not side.jobs
-    assert said == ["nothing can be written down, so nothing is done: database or disk is full"]
+    assert said == ["the bundle's state cannot be saved, so nothing is done: database or disk is full"]
     manager.once()
     manager.once()
     assert list(side.jobs) == ["1"] and manager._answer(report)["launch"]["number"] == 0
@@ -327,7 +327,7 @@ def test_slots_are_what_showbf_offers_where_it_is_named(place: Place) -> None:
     assert side.asked == [spec.showbf] * 5
     side.says = "it is down"
     assert manager._slots(queue) is None and manager._slots(queue) is None
-    assert said == ["no slots are known: it is down"]
+    assert said == ["the free slots are not known: it is down"]
     manager.close()
 
 

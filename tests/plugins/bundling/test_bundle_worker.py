@@ -224,7 +224,7 @@ def test_a_job_of_several_nodes_ends_as_the_worker_on_its_first() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 5, done.stderr
-    assert done.stdout == "sh: exit code 3, and the worker here goes on\n"
+    assert done.stdout == "sh: exit code 3; the worker on this node goes on\n"
 
 
 def test_processes_end_with_their_worker_however_it_ends(tmp_path: Path) -> None:

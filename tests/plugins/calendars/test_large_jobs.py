@@ -108,7 +108,10 @@ def test_in_a_window_large_jobs_come_first_and_those_that_are_left_wait_for_the_
 def test_what_a_user_is_told() -> None:
     scheduler, _ = scheduler_with(job("large", 0, 8, 1), job("long", 0, 1, 100))
     large, other = ("\n".join(explain(scheduler, name, str)) for name in ("large", "long"))
-    assert "jobs above 50% of the machine start in windows; the next opens at 1970-01-03 08:00 UTC" in large
+    assert (
+        "jobs above 50% of the machine start only in windows for large jobs; the next window opens at "
+        "1970-01-03 08:00 UTC"
+    ) in large
     assert "reaches into the window for large jobs that opens at 1970-01-03 08:00 UTC" in other
 
 

@@ -115,7 +115,7 @@ def test_the_pool_need_not_be_named_where_only_one_is_open() -> None:
 
     assert made(site("batch", "others", closed=("others",)).reserve(0, HOUR, nodes=2)).pool == "batch"
     refused = site("batch", "others", "more", closed=("others",)).reserve(0, HOUR, nodes=2)
-    assert refused.reason == "there are several pools; expected one of batch, more"
+    assert refused.reason == "the request names no pool, and there are several; expected one of batch, more"
 
 
 def test_processors_on_nodes_become_as_few_whole_nodes_as_hold_them() -> None:
@@ -236,7 +236,7 @@ def test_accounts_have_limits_of_their_own_and_operators_none() -> None:
 def test_only_its_user_or_an_operator_gives_a_reservation_back() -> None:
     site = Site()
     name = made(site.reserve(0, HOUR, nodes=1)).id
-    assert site.give_back(1, name, "bob").reason == f"reservation {name} is not yours"
+    assert site.give_back(1, name, "bob").reason == f"reservation {name} belongs to another user"
     assert "no reservation 'r9'" in site.give_back(2, "r9").reason
     assert site.give_back(3, name, "root", operator=True).outcome == "accepted"
     site.step(4)
@@ -451,6 +451,6 @@ def test_a_reservation_leaves_each_pool_what_its_dedicated_jobs_need(
 ) -> None:
     answer = shared(*requested).reserve(1, HOUR, pool=pool, nodes=len(nodes) if nodes else 1)
     if nodes is None:
-        assert answer.reason == "it would take processors that dedicated jobs need at that time"
+        assert answer.reason == "the reservation would take processors that dedicated jobs need at that time"
     else:
         assert made(answer).nodes == nodes

@@ -124,7 +124,7 @@ def test_a_reduction_to_what_has_run_already_ends_the_job_now(amount):
     asked = Asked([traced("r", 4, 100)], f"30 r RT {amount}")
     assert asked.outcomes == ["accepted"]
     assert asked.ended("r") == (30, "completed")
-    assert "has run 30 s already, so it ends now (reduced)" in asked.reason
+    assert "has run 30 s already, so the job ends now (reduced)" in asked.reason
     assert [type(decision) for _, decision in asked.run.decisions][-1] is Kill
 
 

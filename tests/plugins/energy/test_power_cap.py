@@ -103,7 +103,7 @@ def test_one_that_would_run_into_a_reservation_when_slowed_stops_nobody() -> Non
     jobs = (described("1", 6, 100), described("2", 2, 50))
     decisions = scheduler.step(0, [ev.JobSubmitted(0, job) for job in jobs])
     assert [d.job_id for d in decisions if isinstance(d, Start)] == ["2"]
-    assert "would delay what is kept for others" in scheduler.state.jobs["1"].veto
+    assert "would delay what is reserved for other jobs" in scheduler.state.jobs["1"].veto
 
 
 def test_the_reason_of_a_delay_stands_at_the_job() -> None:
@@ -366,7 +366,7 @@ def test_one_that_must_not_be_slowed_is_told_what_it_needs_and_holds_up_nobody(
     big = run.scheduler.state.jobs["big"]
     said = (
         f"power cap of pool 'pool': alone with its idle nodes it needs 320 W of {watts} W, and the cap is "
-        f"never above {watts} W; slowed it would fit, which slow: false forbids"
+        f"never above {watts} W; at a lower frequency the job would fit, which slow: false forbids"
     )
     assert big.hold_reason == said
     assert big.veto == said

@@ -86,7 +86,7 @@ def test_cirne_and_berman_draw_runtimes_from_estimates():
     assert (found.runtime <= found.seconds).all()
     # Log-uniform: half of them below the geometric mean.
     assert (found.seconds < np.sqrt(300 * 18 * 3600)).mean() == pytest.approx(0.5, abs=0.04)
-    with pytest.raises(UserError, match="nearly none is"):
+    with pytest.raises(UserError, match="nearly no accuracy is"):
         asked("cirne-berman", jobs(np.zeros(50)), shape=900, scale=900, shortest="5m", longest="18h")
 
 

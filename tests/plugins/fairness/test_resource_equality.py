@@ -88,4 +88,4 @@ def test_a_dry_run_writes_all_measures(tmp_path, capsys):
     strict = [2, 14, 18, 18, 29, 35, 39, 14, 18]
     assert [float(row["fair_start_strict"]) for row in rows] == strict
     assert [float(row["miss_relaxed"]) for row in rows] == [0, 0, 0, 4, 4, 4, 4, 0, 0]
-    assert "Most delayed by later arrivals" in (tmp_path / "report.html").read_text()
+    assert "Jobs that later arrivals delayed most" in (tmp_path / "report.html").read_text()

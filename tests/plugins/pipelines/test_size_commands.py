@@ -134,8 +134,8 @@ def test_a_job_of_a_batch_system_knows_its_processors(site, monkeypatch):
             ("-p", "minimum=1", "--processors", "4"),
             "expected a profile of id3 with minimum 1, or one near it",
         ),
-        (("-p", "minimum=1", "--learn"), "--learn: expected --run with it"),
-        (("-p", "minimum=1", "--weights", "0", "0"), "--weights: expected one above 0"),
+        (("-p", "minimum=1", "--learn"), "--learn: expected --run beside it"),
+        (("-p", "minimum=1", "--weights", "0", "0"), "--weights: expected a weight above 0"),
     ],
 )
 def test_what_is_missing_is_named(site, monkeypatch, words, said):

@@ -118,29 +118,29 @@ def switch(name, nodes=(), switches=()):
             [switch("a", ["n0", "n1", "n2"]), switch("b", ["n1"]), switch("c", [], ["b", "a", "d"])],
             [
                 "switch 'c': switch 'd' below it is not described",
-                "switch 'b': node 'n1' is on switch 'a' already; there it stays",
+                "switch 'b': node 'n1' is on switch 'a' already and stays there",
                 "switch 'b' has no node and is left out",
             ],
         ),
         (
             [switch("a", ["n0", "n1", "n2"], ["c"]), switch("b", [], ["a"]), switch("c", [], ["b"])],
             [
-                "switch 'c': switch 'b' below it closes a circle "
-                "('b' below 'c' below 'a' below 'b'); that is left out",
+                "switch 'c': switch 'b' below it closes a circle ('b' below 'c' below 'a' below 'b'); the "
+                "second place is left out",
                 "switch 'c' has no node and is left out",
             ],
         ),
         (
             [switch("a", ["n0", "n1", "n2"]), switch("t", [], ["a"]), switch("u", [], ["a"]), switch("a")],
             [
-                "switch 'a' is described twice: the first counts",
-                "switch 'u': switch 'a' is below switch 't' already; there it stays",
+                "switch 'a' is described twice: the first description counts",
+                "switch 'u': switch 'a' is below switch 't' already and stays there",
                 "switch 'u' has no node and is left out",
             ],
         ),
         (
             [switch("a", ["n0", "n1", "n2"], ["a"])],
-            ["switch 'a': switch 'a' below it closes a circle ('a' below 'a'); that is left out"],
+            ["switch 'a': switch 'a' below it closes a circle ('a' below 'a'); the second place is left out"],
         ),
     ],
 )

@@ -188,8 +188,8 @@ def test_explain_says_why_it_waits():
     said = "\n".join(explain(scheduler, "few", "{:.0f}".format))
     assert "Processors are kept for it from 60 on." in said
     assert (
-        "It waits for nodes on at most 1 switch until 60, then it takes any; of the nodes that are free now"
-        " it would need those of 2 switches." in said
+        "It waits for nodes on at most 1 switch until 60, then it takes any; on the nodes that are free now "
+        "it would need 2 switches." in said
     )
 
 
@@ -280,8 +280,8 @@ def test_a_mark_that_cannot_be_read_is_told():
         0, [ev.JobSubmitted(0, JobDescription("j", 0, Request(1, 1), attributes={"switches": "few"}))]
     )
     assert scheduler.notices == [
-        "job j: its mark switches=few is not looked at: expected a number of switches and, if wanted, a"
-        " time (2, or 2@10m)"
+        "job j: its mark switches=few is ignored: expected a number of switches and optionally a time (2, "
+        "or 2@10m)"
     ]
 
 

@@ -311,8 +311,8 @@ def test_a_refused_one_is_reported_and_tried_again_with_growing_pauses() -> None
     ]
     assert asked == [0, 15, 45, 105]
     assert site.problems[0] == (
-        "reservation job_d could not be made: nodes busy; it is tried again in 15 s, and headway's own "
-        "booking stands"
+        "reservation job_d could not be made: nodes busy; it is tried again in 15 s, headway's own booking "
+        "stays"
     )
     assert len(site.problems) == 4
     # Without it, the booking protects the job.
@@ -342,7 +342,7 @@ def test_what_a_batch_system_would_refuse_is_not_asked_for_but_reported_once() -
     assert not reserved(site.step(3)) and not reserved(site.step(4))
     assert site.problems == [
         "dedicated job d cannot have its reservation yet: job b may run on n0 until 500; headway's own "
-        "booking stands"
+        "booking stays"
     ]
     assert reserved(site.step(40, JobEnded(40, "b"))) == [("job_d", 100, 160, ("n0", "n1"))]
 
@@ -502,8 +502,8 @@ def test_a_removal_that_fails_is_reported_and_tried_again() -> None:
     assert removed(site.step(10, JobEnded(10, "d")))
     assert not site.step(11)
     assert site.problems == [
-        "reservation job_d could not be removed: in use; it is tried again in 15 s, and headway's own "
-        "booking stands"
+        "reservation job_d could not be removed: in use; it is tried again in 15 s, headway's own booking "
+        "stays"
     ]
     site.refusing = ""
     assert removed(site.until(26)) == ["job_d"]

@@ -166,7 +166,8 @@ def test_weights_that_are_missing_or_unknown():
     s.notices.clear()
     s.step(125, [ev.SitePolicyChanged(125, SitePolicy(ACCOUNTS, weights={"age": 5, "luck": 7}))])
     assert multi.weights == {"age": 5}
-    assert s.notices == ["the batch system weighs 'luck', which no plugin here tells; it is left out"]
+    assert s.notices == ["the batch system weighs 'luck', and no enabled plugin gives this factor; it is "
+                         "left out"]
 
 
 def test_weights_that_are_all_0_are_told_once():
@@ -177,8 +178,8 @@ def test_weights_that_are_all_0_are_told_once():
         s.step(now, [ev.SitePolicyChanged(now, SitePolicy(ACCOUNTS, qos=qos, weights=zero))])
         assert multi.weights == {"age": 1}
     assert s.notices == [
-        "no factor has a weight in the batch system's priorities, all are 0; jobs are served by age: give it "
-        "weights, or write down some here (weights)"
+        "no factor has a weight in the batch system's priorities, all are 0; jobs are served by age: set "
+        "weights there, or in the option `weights`"
     ]
     # They come, and go again.
     s.step(130, [ev.SitePolicyChanged(130, SitePolicy(ACCOUNTS, weights={"qos": 2}))])

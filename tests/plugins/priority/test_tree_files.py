@@ -94,7 +94,7 @@ def test_without_a_tree_accounts_and_groups_come_as_their_jobs_do():
         ("x: &x {accounts: {y: *x}}", "f: x: accounts: y: accounts: the accounts contain themselves"),
         ("x: {users: [u, u]}\ny: [1]", "f: y: expected keys and values, found [1]"),
         ("Cluster - 'c'\nUser - 'u':Fairshare=much", "f, line 2: Fairshare: expected a number, found "),
-        ("Cluster - 'c'\nParent - 'x'\nUser - 'u'", "'u': expected an account that is listed, found 'x'"),
+        ("Cluster - 'c'\nParent - 'x'\nUser - 'u'", "'u': expected a listed account, found 'x'"),
         ("Cluster - 'c'\nParent - 'x'\nAccount - 'y'", "'y': expected an account above it that is listed"),
         (
             "Cluster - 'c'\nParent - 'x'\nAccount - 'y'\nParent - 'y'\nAccount - 'x'",

@@ -130,7 +130,7 @@ def test_a_damaged_checkpoint_is_told_and_nothing_of_it_is_used(damage, found):
     s, fair = scheduler({"fairtree": {**GOOD, **damage}}, half_life=1000)
     [problem] = s.problems
     assert (problem.plugin, problem.hook) == ("fairtree", "restore")
-    assert "the usage that was saved is damaged, it is counted anew, from nothing on: " in problem.message
+    assert "the saved usage is damaged and is counted anew, from nothing on: " in problem.message
     assert found in problem.message
     s.problems.clear()
     decided = s.step(200, [*told("r", 100), ev.JobSubmitted(200, job("z", "bob"))])

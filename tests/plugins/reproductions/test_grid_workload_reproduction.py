@@ -36,7 +36,7 @@ def test_what_the_printed_tables_say_of_each_other():
     assert holds["WT"].holds == "no"
     assert "Test 373.6 s above 164.1 s; Short 1230.5 s above 886.0 s" in holds["Table 1"].measured
     assert "Dzero 77 d" in holds["280 days"].measured
-    assert holds["flow shares"].measured == "of 140 processors nobody is cut"
+    assert holds["flow shares"].measured == "of 140 processors no group is cut"
     assert holds["flow shares, 20 processors"].measured.startswith("Biomed 14, Dteam 0.867")
 
 

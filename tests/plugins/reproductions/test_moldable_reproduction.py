@@ -162,5 +162,5 @@ def test_a_batch_from_a_log(tmp_path):
 
 @pytest.mark.parametrize("options", [{"shape": "log"}, {"shape": "wide", "log": "x.swf"}])
 def test_a_log_comes_with_its_shape(options):
-    with pytest.raises(ValueError, match="expected a log with shape: log, and only with it"):
+    with pytest.raises(ValueError, match="expected a log with shape: log, and no log with other shapes"):
         BatchOptions(**options)

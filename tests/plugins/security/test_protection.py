@@ -275,7 +275,7 @@ def test_key_files_that_are_refused(keys: Keys) -> None:
     refused("data.key: others may read or change it (mode 640); chmod 600")
     data.chmod(0o600)
     keys.folder.chmod(0o777)
-    refused("others may put files there (mode 777)")
+    refused("other users may put files there (mode 777)")
     keys.folder.chmod(0o700)
     data.write_bytes(b"short")
     refused("data.key: expected 32 bytes, found 5")
@@ -295,7 +295,7 @@ def test_key_files_that_are_refused(keys: Keys) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_key_of_somebody_else_is_refused(keys: Keys) -> None:
     os.chown(keys.folder / "data.key", 12345, -1)
-    with pytest.raises(UserError, match=r"expected a key of your own, it belongs to user 12345"):
+    with pytest.raises(UserError, match=r"expected a key of this user, it belongs to user 12345"):
         Keys(keys.folder).data()
     os.chown(keys.folder, 12345, -1)
     with pytest.raises(UserError, match=r"expected a folder of your own"):

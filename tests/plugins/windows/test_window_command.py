@@ -52,7 +52,9 @@ def test_12_the_set_who_is_left_out_and_the_forecast(night):
     lines = {line.split()[0]: " ".join(line.split()) for line in said.splitlines() if line.strip()}
     assert lines["A"] == "A 3 4 8 s 6 s 8 7 s"
     assert lines["D4"].endswith("9 s")
-    assert lines["B"] == "B 9 not in the set: with it the set would need 1.56 of what may be filled"
+    assert lines["B"] == (
+        "B 9 not in the set: with this job the set would need 1.56 of the part that may be filled"
+    )
     assert lines["E"] == "E 11 its stages take 11 s, and the window has 10 s"
     assert (
         "Forecast by LCPF: 2 jobs in time, 0 too late. They earn 16; no schedule earns more than 17" in words
@@ -176,7 +178,8 @@ def test_a_window_that_is_to_come(tmp_path):
     lines = {line.split()[0]: " ".join(line.split()) for line in said.splitlines() if " of " in line}
     assert lines["B"] == "B of ann 2 3 9 s 7 s 9 7 s"
     assert lines["A"].endswith("8 10 s")
-    assert lines["D4"].endswith("not in the set: with it the set would need 1.35 of what may be filled")
+    assert lines["D4"].endswith("not in the set: with this job the set would need 1.35 of the part that may "
+                                "be filled")
     assert "3 jobs in time, 0 too late. They earn 117; no schedule earns more than 117" in words
 
 
@@ -191,7 +194,7 @@ def test_a_run_without_windows(tmp_path):
         ([], "expected either --config or --journal"),
         (["--length", "3h"], "--length: expected --list with it"),
         (["--journal", "j", "--order", "PRIO"], "--order: expected --list with it"),
-        (["--list", "x.csv"], "--list: expected --processors and --length with it"),
+        (["--list", "x.csv"], "--list: expected --processors and --length beside it"),
         (["--list", "x.csv", "--journal", "j"], "expected either --list, or a live window"),
     ],
 )

@@ -162,7 +162,9 @@ def test_12_the_reasons():
     why = barrier(TwoPhase(TwoPhaseOptions(opens="00:00", length=10, fill=0.8)), jobs)
     assert why["A.1.1"] == "starting"
     assert why["A.2.1"] == "stage 1 of job A has not ended"
-    assert why["B.1.1"] == "not in the set: with it the set would need 1.56 of what may be filled"
+    assert why["B.1.1"] == (
+        "not in the set: with this job the set would need 1.56 of the part that may be filled"
+    )
     assert why["E.1.1"] == "its stages take 11 s, and the window has 10 s"
     why = barrier(TwoPhase(TwoPhaseOptions(opens="20:00", length=10)), jobs)
     assert set(why.values()) == {"it waits for its window, which opens at 20:00 (UTC)"}

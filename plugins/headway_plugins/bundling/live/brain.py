@@ -109,7 +109,7 @@ class Brain(Subjobs):
             passing = f", {slots.free} for {slots.shadow - now:.0f} s" if slots.passing(now) else ""
             free = f"{slots.lasting} processors are free for any time{passing}"
             many = f"with at most {self.spec.omax} processes on each"
-            self._note(now, f"it waits: {free}; {many} it would not be complete in time")
+            self._note(now, f"the bundle waits: {free}; {many} it would not be complete in time")
         if choice is not None:
             self._unfit = False
             limits = [one.walltime * self.spec.slack for one in choice.subjobs]
@@ -206,7 +206,7 @@ class Brain(Subjobs):
         ]
         if joining and 0 not in state.members and not self._outstanding():
             if self._failed_moves >= _TRIES:
-                self._note(now, "the application could not be moved; processors are given back")
+                self._note(now, "the application could not be moved; the processors are given back")
                 for number in joining:
                     self._cancel(number)
                 self._failed_moves = 0

@@ -73,46 +73,58 @@ def command() -> None:
     ),
 )
 @click.option("--processors", "-n", type=click.IntRange(2, 1_000_000), required=True,
-              help="How many processes the application has, and processors it would have alone.")  # fmt: skip
+              help="Processes of the application, and the processors of its original request.")  # fmt: skip
 @click.option("--time", "-t", "walltime", type=DURATION, required=True,
-              help="How long it takes on so many, such as 8h.")  # fmt: skip
-@click.option("--queue", "-q", default="", help="The queue or partition; without it the default one.")
-@click.option("--account", default="", help="The account that pays.")
-@click.option("--system", default="", help="slurm, pbs or lsf; without it, whose commands are there.")
+              help="Runtime on that many processors, such as 8h.")  # fmt: skip
+@click.option(
+    "--queue", "-q", default="", help="The queue or partition. Default: the batch system's default."
+)
+@click.option("--account", default="", help="The account that is charged.")
+@click.option(
+    "--system", default="", help="slurm, pbs or lsf. Default: the system whose commands are installed here."
+)
 @click.option("--option", "system_options", multiple=True, metavar="KEY=VALUE",
               help="An option of the batch system's adapter, such as command_timeout=60.")  # fmt: skip
 @click.option("--checkpoint", default="checkpoint-signal", show_default=True,
-              help="The migration handler that saves it.")  # fmt: skip
+              help="The migration handler that saves the application.")  # fmt: skip
 @click.option("--set", "handler_options", multiple=True, metavar="KEY=VALUE",
               help="An option of that handler, such as signal=USR2; values are YAML.")  # fmt: skip
 @click.option("--launch", type=click.Choice(["auto", "each", "once"]), default="auto", show_default=True,
-              help="each: the command is run for each process; once: it starts them itself.")  # fmt: skip
+              help="each: headway runs the command for each process; once: the command starts the processes "
+                   "itself.")  # fmt: skip
 @click.option("--most", "omax", type=click.IntRange(1, 1024), default=8, show_default=True,
               help="The most processes on one processor.")  # fmt: skip
 @click.option("--delta", type=FiniteRange(0.1, 100), default=1.0, show_default=True,
-              help="Penalty on the time where processors are shared.")  # fmt: skip
+              help="Factor on the runtime where processes share processors.")  # fmt: skip
 @click.option("--memory", type=_Size(), default=0, metavar="SIZE",
-              help="What a process needs, such as 2g: so much is asked for with each processor.")  # fmt: skip
+              help="Memory of a process, such as 2g; asked for with each processor.")  # fmt: skip
 @click.option("--move", "migration", type=DURATION, default="2m", show_default=True,
-              help="The longest that a move of all processes takes.")  # fmt: skip
+              help="Longest time that a move of all processes takes.")  # fmt: skip
 @click.option("--gain", "min_gain", type=DURATION, default="1s", show_default=True,
-              help="Ask for more only if the end comes this much earlier.")  # fmt: skip
+              help="Ask for further processors only if the end comes this much earlier.")  # fmt: skip
 @click.option("--slack", type=FiniteRange(1, 10), default=1.05, show_default=True,
-              help="Factor on the limits of subjobs.")  # fmt: skip
+              help="Factor on the time limits of subjobs.")  # fmt: skip
 @click.option("--every", "checkpoint_every", type=DURATION, default="30m", show_default=True,
-              help="Between two checkpoints while nothing moves.")  # fmt: skip
-@click.option("--poll", type=DURATION, default="15s", show_default=True, help="Between two looks.")
+              help="Time between two checkpoints while nothing moves.")  # fmt: skip
+@click.option(
+    "--poll",
+    type=DURATION,
+    default="15s",
+    show_default=True,
+    help="Time between two looks at the batch system.",
+)
 @click.option("--confirm", type=DURATION, default="1m", show_default=True,
-              help="A subjob that has not started by then is taken back.")  # fmt: skip
+              help="Cancel a subjob that has not started within this time.")  # fmt: skip
 @click.option("--silence", type=DURATION, default="1m", show_default=True,
-              help="A subjob whose worker is silent for so long is given up.")  # fmt: skip
+              help="Give up a subjob whose worker is silent for this time.")  # fmt: skip
 @click.option("--listen", default="", metavar="HOST[:PORT]",
-              help="Where workers find the manager; without it, this machine's name.")  # fmt: skip
+              help="Address at which workers find the manager. Default: this machine's name.")  # fmt: skip
 @click.option("--socket", type=click.Path(path_type=Path), default=None,
-              help="The socket of a running headway: slots come from its plan.")  # fmt: skip
-@click.option("--pool", default="", help="The pool there; without it, that of the queue's name.")
+              help="The socket of a running headway, whose plan gives the slots.")  # fmt: skip
+@click.option("--pool", default="", help="The pool in that headway. Default: the pool with the queue's name.")
 @click.option("--showbf", default="", metavar="COMMAND",
-              help="Maui's or Moab's, such as 'showbf -c batch': slots are what it offers.")  # fmt: skip
+              help="Command of Maui or Moab that lists the free slots, such as 'showbf -c "
+                   "batch'.")  # fmt: skip
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def submit(
     processors: int, walltime: float, queue: str, account: str, system: str,
@@ -134,7 +146,7 @@ def submit(
         raise UserError("--time: expected a time of at least a second, found 0")
     windows = _words(showbf, "--showbf")
     if windows and socket is not None:
-        raise UserError("--showbf: expected one of --socket and --showbf, found both")
+        raise UserError("--showbf: expected either --socket or --showbf, found both")
     system = system or _system()
     options = {**_pairs(system_options, "--option"), **({"queue": queue} if queue else {})}
     if system == "slurm" and os.environ.get("SLURM_CONF"):
@@ -170,7 +182,7 @@ def submit(
     if not first:
         raise Failure(
             f"bundle {spec.id}: the original request is not in the queue after {_BEGINS:g} s: "
-            f"{_last_word(place)}. Its manager goes on trying; `headway bundle cancel {spec.id}` ends it"
+            f"{_last_word(place)}. Its manager keeps trying; `headway bundle cancel {spec.id}` ends it"
         )
     say(f"bundle {spec.id}: job {first} holds its place in the queue ({side.queue})")
     say(f"headway bundle status {spec.id}")
@@ -205,10 +217,10 @@ def cancel(bundle: str) -> None:
     base = root(os.environ)
     place = find(base, bundle)
     if not _unfinished(place):
-        raise UserError(f"bundle {bundle}: it is done already")
+        raise UserError(f"bundle {bundle}: done already")
     _pick_up(base)
     _ask_manager(place, Cancel())
-    say(f"bundle {bundle}: it ends")
+    say(f"bundle {bundle}: ending")
 
 
 @command.command("resume", epilog=examples("headway bundle resume"))
@@ -273,7 +285,7 @@ def first_process(bundle: str, user: str) -> None:
         if _belongs(process, bundle) and not _belongs(process.parent(), bundle)
     ]
     if len(found) != 1:
-        raise Failure(f"expected one first process of bundle {bundle} here, found {len(found)}")
+        raise Failure(f"expected a single first process of bundle {bundle} on this node, found {len(found)}")
     click.echo(str(found[0]))
 
 
@@ -310,7 +322,8 @@ def _system() -> str:
         return found[0]
     if found:
         raise UserError(
-            f"--system: expected one of {', '.join(found)}, whose commands are all here; found none"
+            f"--system: expected one of {', '.join(found)}, whose commands are all installed here; found no "
+            "such option"
         )
     raise UserError(
         "--system: found none of the commands sbatch, bsub, qsub; expected slurm, lsf or pbs to be installed"
@@ -356,7 +369,7 @@ def _directory() -> str:
         return os.getcwd()
     except OSError as error:
         raise UserError(
-            f"the current directory: expected one that is there, found {error.strerror}"
+            f"the current directory: expected an existing directory, found {error.strerror}"
         ) from error
 
 
@@ -525,7 +538,7 @@ def _show(place: Place, picked: bool, *, details: bool) -> None:
         text += f", exit code {state.exit_code}: {state.message}"
     say(text)
     if picked:
-        say("  its manager was gone; there is a new one", style="yellow")
+        say("  its manager was gone; a new manager has started", style="yellow")
     if not details:
         return
     say(f"  {' '.join(spec.command)}; in {place.path}; {state.migrations} moves")

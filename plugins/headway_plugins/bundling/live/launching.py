@@ -29,7 +29,7 @@ class Launching(Bundle):
         if before != report.life:
             self._lives[key] = report.life
             if subjob.number in self.state.members and not self.state.halted:
-                self._lose(now, f"the worker on {report.node} of subjob {subjob.number} began again")
+                self._lose(now, f"the worker of subjob {subjob.number} on {report.node} began again")
 
     def orders(self, job: str, node: str) -> Orders:
         """What a worker is to do."""
@@ -86,11 +86,13 @@ class Launching(Bundle):
                 if keys and None not in heard:
                     subjob.state = "ready"
                 elif now > since + self.spec.silence:
-                    self._note(now, f"the workers of subjob {subjob.number} do not report; it is given up")
+                    self._note(
+                        now, f"the workers of subjob {subjob.number} do not report; the subjob is given up"
+                    )
                     self._cancel(subjob.number)
                     self._later(now)
             elif any(now > max(since, time or since) + self.spec.silence for time in heard):
-                self._note(now, f"a worker of subjob {subjob.number} is silent; it is given up")
+                self._note(now, f"a worker of subjob {subjob.number} is silent; the subjob is given up")
                 member = subjob.number in self.state.members
                 self._cancel(subjob.number)
                 if member:
@@ -101,7 +103,7 @@ class Launching(Bundle):
         if self._suffices(ready):
             self._launch(now, ready)
             return
-        self._note(now, "what started does not suffice; it is given back")
+        self._note(now, "the processors that started do not suffice; they are given back")
         for number in ready:
             self._cancel(number)
         self._later(now)

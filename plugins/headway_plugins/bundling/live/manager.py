@@ -59,7 +59,7 @@ def load_handler(spec: Specification) -> MigrationHandler:
     config = PluginConfig(spec.checkpoint, spec.checkpoint_options, where)
     handlers = Plugins.load([config], Catalogue(), None).handlers()
     if len(handlers) != 1:
-        raise UserError(f"{where}: expected a migration handler such as checkpoint-signal, found a plugin "
+        raise UserError(f"{where}: expected a migration handler (such as checkpoint-signal), found a plugin "
                         f"{spec.checkpoint!r}, which is none")  # fmt: skip
     handler: MigrationHandler = handlers[0]
     return handler
@@ -189,7 +189,7 @@ class Manager:
             if not self._place.database.is_file():
                 raise
             self._kept = False
-            self._complain("disk", f"nothing can be written down, so nothing is done: {error}")
+            self._complain("disk", f"the bundle's state cannot be saved, so nothing is done: {error}")
             return False
         self._kept = True
         self._over("disk")
@@ -218,7 +218,7 @@ class Manager:
             slots = self._daemons_slots() if self.spec.socket else self._schedulers_slots()
         except Failure as error:
             # The bundle is looked after all the same; it asks for nothing new.
-            self._complain("slots", f"no slots are known: {error}")
+            self._complain("slots", f"the free slots are not known: {error}")
             return None
         self._over("slots")
         return slots
@@ -339,7 +339,7 @@ class Manager:
         with self._lock:
             if not self._kept:
                 # No order leaves that the next manager would not know of: what runs goes on.
-                raise Failure("nothing can be written down")
+                raise Failure("the bundle's state cannot be saved")
             if isinstance(heard, messages.Cancel):
                 self._cancelled = True
                 self._bell.set()

@@ -45,7 +45,7 @@ class Moves(Launching):
         )  # fmt: skip
         why = self._handler.suits(move)
         if why:
-            self._note(now, f"{spec.checkpoint} cannot move it: {why}")
+            self._note(now, f"{spec.checkpoint} cannot move the application: {why}")
             self._failed_move(now)
             if purpose == "placeholder":
                 self._stop_all(now)

@@ -134,7 +134,7 @@ class Subjobs(Moves):
                 subjob.reason = seen.reason
             waits = subjob.number and subjob.state == "queued" and subjob.submitted is not None
             if waits and now > (subjob.submitted or 0.0) + self.spec.confirm:
-                self._note(now, f"subjob {subjob.number} did not start at once; it is taken back")
+                self._note(now, f"subjob {subjob.number} did not start at once and is cancelled")
                 self._cancel(subjob.number)
                 self._later(now)
 
@@ -149,7 +149,7 @@ class Subjobs(Moves):
             and self.state.status not in ("ending", "done")
         ):
             # The user knows only this job: a user that cancels it means the whole bundle.
-            self._end(now, 130, f"the original request was taken out of the queue ({why})")
+            self._end(now, 130, f"the original request was removed from the queue ({why})")
         elif subjob.number == 0 and before in ("started", "ready"):
             self._note(now, f"the original request ended ({why}); see subjob-0.out")
 

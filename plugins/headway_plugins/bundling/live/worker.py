@@ -110,7 +110,7 @@ class Worker:
                 self._stop()
                 return result.exit_code if result.placeholder == self._allocation.job else 0
             elif self._processes and not self._live() and self._silent_for() > _ENOUGH:
-                self._note("all ended, and no manager asks: the processors are given back")
+                self._note("all processes ended and no manager answers: the processors are given back")
                 return 0
             time.sleep(self._spec.beat)
 
@@ -125,7 +125,7 @@ class Worker:
         try:
             address = self._place.address
             if not address:
-                raise Failure("no manager was there yet")
+                raise Failure("no manager has answered yet")
             if self._client is None or self._client.address != address:
                 if self._client is not None:
                     self._client.close()
@@ -134,7 +134,7 @@ class Worker:
             orders = msgspec.convert(answer, type=Orders)
         except (Failure, msgspec.ValidationError) as error:
             if self._heard:
-                self._note(f"{error}; what runs goes on")
+                self._note(f"{error}; the processes that run go on")
             self._heard = False
             if self._silent_since is None:
                 self._silent_since = time.monotonic()
@@ -352,7 +352,9 @@ def everywhere(here: Sequence[str], elsewhere: Sequence[tuple[str, ...]], note: 
         while (code := started[0].poll()) is None:
             for argv, one in list(others.items()):
                 if one.poll() is not None:
-                    note(f"{argv[0]}: exit code {others.pop(argv).returncode}, and the worker here goes on")
+                    note(
+                        f"{argv[0]}: exit code {others.pop(argv).returncode}; the worker on this node goes on"
+                    )
             time.sleep(_GRACE / 2)
         return code if code >= 0 else 128 - code
     finally:

@@ -1,7 +1,7 @@
 """How close to each other the nodes of a run's jobs were: leaf switches used against the fewest possible.
 
-The fewest possible are those that the placement itself would take if the job's pool was idle, with all its
-nodes in order. A node on no switch counts as a switch of its own. Only jobs that were started count.
+The fewest possible are the switches that the placement itself would take if the job's pool was idle, with all
+its nodes in order. A node on no switch counts as a switch of its own. Only jobs that were started count.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def section(found: dict[str, Any]) -> str:
         rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
     table = "".join(f"<tr>{row}</tr>" for row in rows)
     return (
-        "<p>Leaf switches that jobs were on, and the fewest that they could have been on if their pool had"
-        f" been idle; means over the jobs that were started.</p><table>{table}</table>"
+        f"<p>Leaf switches of the jobs, and the fewest leaf switches if their pool had been idle; means "
+        f"over the jobs that were started.</p><table>{table}</table>"
     )
 
 

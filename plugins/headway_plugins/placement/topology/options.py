@@ -20,12 +20,13 @@ class SwitchOptions(pydantic.BaseModel):
 
     switches: dict[str, Any] | None = pydantic.Field(
         default=None,
-        description="name: its nodes (n[1-16], or a list), or {nodes, switches}. Default: as the batch "
-        "system says",
+        description="switch -> its nodes (n[1-16], or a list), or {nodes, switches}; default: the switches "
+        "that the batch system reports",
     )
     file: Path | None = pydantic.Field(
         default=None,
-        description="the same from a file: YAML, Slurm's topology.conf or scontrol show topology",
+        description="file with the switches: YAML, Slurm's topology.conf or the output of scontrol show "
+        "topology",
     )
 
     _read: tuple[SwitchDescription, ...] | None = pydantic.PrivateAttr(None)
@@ -33,7 +34,7 @@ class SwitchOptions(pydantic.BaseModel):
     @pydantic.model_validator(mode="after")
     def _readable(self, info: pydantic.ValidationInfo) -> SwitchOptions:
         if self.switches is not None and self.file is not None:
-            raise ValueError("switches or a file with them, found both")
+            raise ValueError("either switches or file, found both")
         try:
             if self.switches is not None:
                 self._read = described(self.switches, "switches")

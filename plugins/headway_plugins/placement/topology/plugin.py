@@ -4,9 +4,9 @@ Slurm: "Topology Guide" and ``--switches`` in sbatch's manual. Where the switche
 ``switches`` or ``file``, else what the batch system says (``ClusterDescription.switches``). Decided here:
 
 - What counts are processors, and nodes for a job that asks for a number of nodes. If these have to give it
-  uneven numbers of processors, leaf switches are tried one by one, and those of a job with a bound in all
+  uneven numbers of processors, leaf switches are tried one by one, and for a job with a bound in all
   combinations of so many (:data:`_COMBINATIONS` at most).
-- Nodes on which the job must run come with their switches; the rest is added to those.
+- Nodes on which the job must run come with their switches; the rest is added to these nodes.
 - Of the last switch the fewest nodes, with the least left over; so a job's GPUs lie on few nodes.
 - A job that may lie on N switches at most waits for them as long as it says, at most ``max_wait``, counted
   from its submission or begin time; later it takes any. (Slurm counts from the moment at which it first
@@ -51,15 +51,16 @@ class TreeOptions(SwitchOptions):
 
     max_wait: _Seconds | None = pydantic.Field(
         default=300.0,
-        description="longest time for which a job waits for few switches; null: as long as it says, or ever",
+        description="longest time for which a job waits for few switches; null: as long as the job says, or "
+        "without end",
     )
     keep_whole: bool = pydantic.Field(
         default=False,
-        description="a job that is smaller than an idle switch takes several that are in use before it breaks"
-        " that",
+        description="a job that would fit on an idle switch takes several switches that are in use before "
+        "it uses a part of the idle switch",
     )
     connected: bool = pydantic.Field(
-        default=False, description="no job lies on switches that nothing connects (so it is in Slurm)"
+        default=False, description="no job lies on switches that nothing connects (as in Slurm)"
     )
 
 
@@ -87,7 +88,7 @@ class Tree(Plugin):
         if not self._described:
             state.notices.append(
                 "topology: no switches are described, by the batch system or in the options switches and"
-                " file of plugin 'tree': jobs are placed on the fewest nodes"
+                " file of plugin 'tree': jobs are placed on the fewest nodes instead"
             )
 
     def _look(self, table: NodeTable) -> None:
@@ -135,8 +136,8 @@ class Tree(Plugin):
             if job is not None:
                 if (said := job.attribute("switches")) is not None and _read_wish(said) is None:
                     state.notices.append(
-                        f"job {job.id}: its mark switches={said!s:.40} is not looked at: expected a number"
-                        " of switches and, if wanted, a time (2, or 2@10m)"
+                        f"job {job.id}: the mark switches={said!s:.40} is ignored: expected a number of "
+                        "switches and optionally a time (2, or 2@10m)"
                     )
                 for time in self._given_up(job):
                     if time > state.now:
@@ -304,7 +305,7 @@ class Tree(Plugin):
             if int(slots.sum()) >= request.processors:
                 placement = self._placed(Offer(table, request, slots, table.free, view.now), bound, table)
                 if placement and (count := self._count(placement, table)) > bound:
-                    return f"{said}; of the nodes that are free now it would need those of {_switches(count)}"
+                    return f"{said}; on the nodes that are free now it would need {_switches(count)}"
             return said
         return ""
 

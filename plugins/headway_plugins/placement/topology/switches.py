@@ -8,10 +8,10 @@ Descriptions are taken as far as they make sense, and what does not is said (:at
 - Unknown nodes, switches that are not described and switches without any node are left out.
 - Where several switches are above all others, nothing connects what is below one of them with the rest.
 
-The choice: fewest leaf switches; of those the ones below the lowest common switch, and of several such
-switches the one with the least room in all. Among the leaves below it the largest first, and last the
-smallest that has room for the rest. Slurm's topology/tree fills leaves in the same way (best fit), but
-looks for the lowest switch first, below which a job may need more leaves than elsewhere.
+The choice: fewest leaf switches; then the lowest common switch; then the common switch with the least room in
+all. Among the leaves below it the largest first, and last the smallest that has room for the rest. Slurm's
+topology/tree fills leaves in the same way (best fit), but looks for the lowest switch first, below which a
+job may need more leaves than elsewhere.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ class SwitchTree:
         found: dict[str, SwitchDescription] = {}
         for switch in switches:
             if switch.name in found:
-                self.problems.append(f"switch {switch.name!r} is described twice: the first counts")
+                self.problems.append(
+                    f"switch {switch.name!r} is described twice: the first description counts"
+                )
             else:
                 found[switch.name] = switch
         return found
@@ -107,7 +109,7 @@ class SwitchTree:
                 elif child in parents:
                     first = parents[child]
                     self.problems.append(
-                        f"switch {name!r}: switch {child!r} is below switch {first!r} already; there it stays"
+                        f"switch {name!r}: switch {child!r} is below switch {first!r} already and stays there"
                     )
                 else:
                     chain = [name]
@@ -117,7 +119,7 @@ class SwitchTree:
                         circle = [child, *chain[: chain.index(child) + 1]]
                         self.problems.append(
                             f"switch {name!r}: switch {child!r} below it closes a circle "
-                            f"({' below '.join(map(repr, circle))}); that is left out"
+                            f"({' below '.join(map(repr, circle))}); the second place is left out"
                         )
                     else:
                         parents[child] = name
@@ -132,7 +134,7 @@ class SwitchTree:
                 elif node in self.leaf_of:
                     if (first := self.leaves[self.leaf_of[node]]) != name:
                         self.problems.append(
-                            f"switch {name!r}: node {node!r} is on switch {first!r} already; there it stays"
+                            f"switch {name!r}: node {node!r} is on switch {first!r} already and stays there"
                         )
                 else:
                     if not self.leaves or self.leaves[-1] != name:

@@ -43,34 +43,35 @@ def _folder(folder: Path | None) -> Path:
 )
 @click.option(
     "--label",
-    help="The levels, such as encryption=AES-256-GCM,integrity=SHA-512; without it what the variable "
-    "HEADWAY_PROTECT says.",
+    help="The levels, such as encryption=AES-256-GCM,integrity=SHA-512. Default: the variable "
+    "HEADWAY_PROTECT.",
 )
 @click.option(
     "--system",
-    help="Ask this batch system (slurm, pbs or lsf) for the label; Slurm is told what protection took.",
+    help="Ask this batch system (slurm, pbs or lsf) for the label; report the cost of the protection to "
+    "Slurm.",
 )
 @keys_option
-@click.option("--manifest", type=_FILE, help="Signed list of the files that must be as they were.")
+@click.option("--manifest", type=_FILE, help="Signed list of the files that must be unchanged.")
 @click.option(
     "--input",
     "inputs",
     type=_FILE,
     multiple=True,
-    help="A file that is there as FILE.sealed and is decrypted for the command. Repeatable.",
+    help="A file that exists as FILE.sealed and is decrypted for the command. Repeatable.",
 )
 @click.option(
     "--output",
     "outputs",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="A file, or a folder with all files in it, that is sealed after the command. Repeatable.",
+    help="A file, or a folder with all its files, that is sealed after the command. Repeatable.",
 )
-@click.option("--outputs-manifest", type=_FILE, help="Write a signed list of the outputs there.")
-@click.option("--report", type=_FILE, help="Write there what it took: seconds and bytes.")
+@click.option("--outputs-manifest", type=_FILE, help="Write a signed list of the outputs to this file.")
 @click.option(
-    "--replace", is_flag=True, help="Over sealed outputs, and a manifest of them, that are there already."
+    "--report", type=_FILE, help="Write the cost of the protection to this file: seconds and bytes."
 )
+@click.option("--replace", is_flag=True, help="Overwrite existing sealed outputs and their manifest.")
 @click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
 def protect(
     label: str | None,
@@ -101,7 +102,7 @@ def protect(
         say(f"protect: {text}", messages())
 
     def finished(ended: Ended) -> None:
-        tell(told(ended.report.services) or "nothing was asked for")
+        tell(told(ended.report.services) or "no protection was asked for")
         if report is not None:
             try:
                 write_report(report, ended.report)
@@ -139,7 +140,7 @@ def _note(side: UserSide, ended: Ended, tell: Callable[[str], None]) -> None:
         try:
             side.note(os.environ, TOOK, took)
         except HeadwayError as error:
-            tell(f"the batch system was not told what it took: {error}")
+            tell(f"the cost of the protection was not reported to the batch system: {error}")
 
 
 def _queue(environment: Mapping[str, str]) -> dict[str, str]:
@@ -163,8 +164,8 @@ def _label(given: str | None, side: UserSide | None, environment: Mapping[str, s
     if side is not None and NOTE in (notes := side.notes(environment)):
         return parse_label(notes[NOTE], "the note of headway at this job")
     raise UserError(
-        f"nothing says which levels the job has: expected --label, the variable {VARIABLE}, or with --system "
-        "a note of headway at the job, such as encryption=AES-256-GCM,integrity=SHA-512"
+        f"the job's security levels are not known: expected --label, the variable {VARIABLE}, or with "
+        "--system a note of headway at the job, such as encryption=AES-256-GCM,integrity=SHA-512"
     )
 
 
@@ -213,7 +214,7 @@ def sign_command(folder: Path | None, out: Path, files: tuple[Path, ...]) -> Non
 @click.option(
     "--cipher", type=click.Choice(list(LEVELS["encryption"])), default="AES-256-GCM", show_default=True
 )
-@click.option("--replace", is_flag=True, help="Over sealed files that are there already.")
+@click.option("--replace", is_flag=True, help="Overwrite existing sealed files.")
 @click.argument("files", nargs=-1, required=True, type=_FILE)
 def seal_command(folder: Path | None, cipher: str, replace: bool, files: tuple[Path, ...]) -> None:
     """Encrypt each of FILES to FILE.sealed; the file itself goes once what was written was read back."""
@@ -229,7 +230,7 @@ def seal_command(folder: Path | None, cipher: str, replace: bool, files: tuple[P
 
 @click.command("unseal", epilog=examples("headway security unseal out.dat"))
 @keys_option
-@click.option("--keep", is_flag=True, help="Leave the sealed files.")
+@click.option("--keep", is_flag=True, help="Keep the sealed files.")
 @click.argument("files", nargs=-1, required=True, type=_FILE)
 def unseal_command(folder: Path | None, keep: bool, files: tuple[Path, ...]) -> None:
     """Decrypt FILE.sealed to FILE for each of FILES, which are named with or without `.sealed`."""

@@ -152,9 +152,11 @@ def _write(path: Path, content: bytes, mode: int) -> None:
 def _checked_folder(folder: Path) -> None:
     found = os.stat(folder)
     if found.st_uid not in (os.geteuid(), 0):
-        raise UserError(f"{folder}: expected a folder of your own, it belongs to {_who(found.st_uid)}")
+        raise UserError(f"{folder}: expected a folder of this user, it belongs to {_who(found.st_uid)}")
     if found.st_mode & 0o022:
-        raise UserError(f"{folder}: others may put files there (mode {_mode(found)}); chmod 700 {folder}")
+        raise UserError(
+            f"{folder}: other users may put files there (mode {_mode(found)}); chmod 700 {folder}"
+        )
 
 
 def _read(path: Path, *, secret: bool) -> bytes:
@@ -174,11 +176,12 @@ def _read(path: Path, *, secret: bool) -> bytes:
         raise UserError(f"{path}: expected a file, found something else")
     with os.fdopen(file, "rb") as stream:
         if found.st_uid != os.geteuid():
-            raise UserError(f"{path}: expected a key of your own, it belongs to {_who(found.st_uid)}")
+            raise UserError(f"{path}: expected a key of this user, it belongs to {_who(found.st_uid)}")
         if found.st_mode & (0o077 if secret else 0o022):
             what = "read or change it" if secret else "change it"
             raise UserError(
-                f"{path}: others may {what} (mode {_mode(found)}); chmod {'600' if secret else '644'} {path}"
+                f"{path}: other users may {what} (mode {_mode(found)}); chmod {'600' if secret else '644'} "
+                f"{path}"
             )
         return stream.read(_LARGEST)
 

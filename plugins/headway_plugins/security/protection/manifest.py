@@ -74,7 +74,8 @@ class Manifest:
         key = keys.verifier(option)
         if found.key != key_id(option, key):
             raise UserError(
-                f"{self.path}: its signature by {option} is of another key than that in {keys.folder}"
+                f"{self.path}: its signature by {option} was made with another key than the key in "
+                f"{keys.folder}"
             )
         try:
             given = base64.b64decode(found.signature, validate=True)
@@ -82,7 +83,7 @@ class Manifest:
             raise Damaged(f"{self.path}: its signature by {option} is damaged") from error
         if not is_signature(option, key, self.message, given):
             raise Damaged(
-                f"{self.path}: it is not what was signed by {option}: it was changed, or is damaged"
+                f"{self.path}: it differs from what was signed by {option}: it was changed, or is damaged"
             )
 
     def check(self, listed: Listed, option: str) -> int:
@@ -99,7 +100,9 @@ class Manifest:
         if count != listed.bytes:
             raise Damaged(f"{path}: expected {listed.bytes} bytes as {self.path.name} says, found {count}")
         if digest != expected:
-            raise Damaged(f"{path}: its digest by {option} is not that of {self.path.name}: it was changed")
+            raise Damaged(
+                f"{path}: its digest by {option} differs from the digest in {self.path.name}: it was changed"
+            )
         return count
 
 

@@ -77,11 +77,11 @@ def seal(path: Path, secret: bytes, option: str, *, replace: bool = False) -> in
                 os.fsync(out.fileno())
             with open(temporary, "rb") as written:
                 if sum(len(chunk) for chunk in _chunks(written, secret, temporary)) != count:
-                    raise Damaged(f"{target}: what was written is not what is in {path}; {path} is as it was")
+                    raise Damaged(f"{target}: the written file differs from {path}; {path} is unchanged")
             if _stamp(os.stat(path)) != _stamp(before) or count != before.st_size:
-                raise Failure(f"{path}: it changed while it was sealed; it is as it is, and not sealed")
+                raise Failure(f"{path}: it changed while it was sealed; it is left as it is and not sealed")
             if not replace:
-                not_there(target, "was made meanwhile")
+                not_there(target, "was made in the meantime")
         _settle(target)
     _remove(path)
     return count
@@ -108,7 +108,8 @@ def unseal(path: Path, secret: bytes, *, keep: bool = True, replace: bool = Fals
                 same = _same(_chunks(stream, secret, source), old)
             if same is None:
                 raise UserError(
-                    f"{path}: is there already, and is not what {source.name} holds; move one of them away"
+                    f"{path}: exists already and differs from the content of {source.name}; move one of the "
+                    "two files away"
                 )
             count = same
         else:
@@ -219,7 +220,7 @@ def _header(stream: BinaryIO, secret: bytes, path: Path) -> tuple[str, bytes, by
     if number >= len(_ORDER) or size != BUFFER:
         raise Damaged(f"{path}: its header is damaged, or a newer headway sealed it")
     if identity != _identity(secret):
-        raise UserError(f"{path}: it was sealed with another data key than the one given")
+        raise UserError(f"{path}: it was sealed with another data key than the given key")
     return _ORDER[number], salt, header
 
 

@@ -144,7 +144,9 @@ class _Run:
             ("authentication", plan.manifest or plan.outputs_manifest),
         ):
             if service in plan.label and not named:
-                self.remark(f"{service} by {plan.label[service]}: nothing was named for it, nothing is done")
+                self.remark(
+                    f"{service} by {plan.label[service]}: no file was named for it, so nothing is done"
+                )
 
     def before(self) -> None:
         plan = self.plan
@@ -204,7 +206,7 @@ class _Run:
                     for name in sorted(names):
                         path = Path(folder, name)
                         if path.is_symlink() or not path.is_file():
-                            self.remark(f"{path}: neither a file nor a folder, it is left as it is")
+                            self.remark(f"{path}: neither a file nor a folder; left as it is")
                         elif not name.endswith(".sealed"):
                             yield path
             elif os.path.lexists(named):
@@ -234,9 +236,7 @@ class _Run:
                 if _content_stamp(path) == stamp:
                     path.unlink()
                 else:
-                    self.remark(
-                        f"{path}: the command changed this input, it stays as it is and is not sealed"
-                    )
+                    self.remark(f"{path}: the command changed this input; it is left as it is and not sealed")
             except FileNotFoundError:
                 continue
             except OSError as error:
