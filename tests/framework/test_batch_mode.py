@@ -320,7 +320,7 @@ def test_by_default_every_event_counts():
     assert parse_config("").cycle is None
 
 
-EXPECTED = "expected a time such as 30m, 1h30m, 2d or 45 (seconds), the longer unit first"
+EXPECTED = "expected a time such as 30m, 1h30m, 2d or 45 (seconds), with the longer unit first"
 
 
 @pytest.mark.parametrize(

@@ -95,13 +95,13 @@ def test_the_text_is_kept_for_the_journal(tmp_path: Path) -> None:
         ("plugins: easy", "site.yaml: plugins: expected a list, found 'easy'"),
         (
             "plugins: [easy, 3]",
-            "site.yaml: plugins[1]: expected a plugin's name, or one name with its options "
-            "(- easy, or - name: {key: value}), found 3",
+            "site.yaml: plugins[1]: expected a plugin's name, or a name with its options (- easy, or - "
+            "name: {key: value}), found 3",
         ),
         (
             "plugins: [{easy: {}, fcfs: {}}]",
-            "site.yaml: plugins[0]: expected a plugin's name, or one name with its options "
-            "(- easy, or - name: {key: value}), found {'easy': {}, 'fcfs': {}}",
+            "site.yaml: plugins[0]: expected a plugin's name, or a name with its options (- easy, or - "
+            "name: {key: value}), found {'easy': {}, 'fcfs': {}}",
         ),
         (
             "plugins: [{easy: 5}]",
@@ -125,11 +125,11 @@ def test_the_text_is_kept_for_the_journal(tmp_path: Path) -> None:
         ),
         (
             r'emulation: {nodes: [{count: 1, processors: 1, pool: [a, "b\nc"]}]}',
-            r"site.yaml: emulation.nodes[0].pool: expected names of one line, found ['a', 'b\nc']",
+            r"site.yaml: emulation.nodes[0].pool: expected names without line breaks, found ['a', 'b\nc']",
         ),
         (
             "emulation: {nodes: [{count: 1, processors: 1, pool: ' '}]}",
-            "site.yaml: emulation.nodes[0].pool: expected names of one line, found ' '",
+            "site.yaml: emulation.nodes[0].pool: expected names without line breaks, found ' '",
         ),
         ("1: 2", "site.yaml: [1]: expected a text as key, found 1"),
         ("- easy", "site.yaml: expected keys such as mode, cluster, plugins; found a list"),

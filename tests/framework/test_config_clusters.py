@@ -32,7 +32,7 @@ def test_each_cluster_is_an_adapter_with_options_of_its_own() -> None:
     [
         (
             f"cluster: {SLURM}\nclusters: {{siteA: {SLURM}}}",
-            "site.yaml: expected either cluster (one) or clusters (several), not both",
+            "site.yaml: expected either cluster (for a single cluster) or clusters (for several), found both",
         ),
         (f"clusters: {{'a:b': {SLURM}}}", "site.yaml: clusters.a:b"),
         (f"clusters: {{job_x: {SLURM}}}", "site.yaml: clusters.job_x"),

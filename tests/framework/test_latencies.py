@@ -1,4 +1,4 @@
-"""What the daemon measures of a batch system: from a decision to a start, from an end to its being known."""
+"""What the daemon measures of a batch system: from a decision to a start, from an end until it is known."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_the_command_says_what_a_journal_lacks(tmp_path, site):
         run(journal, began("a", 10.25, 11.5), "monitor")
     done = CliRunner().invoke(cli, ["starts", "-c", str(site), "--since", "1h"])
     assert "no run in that time" in done.output
-    assert "latencies: none measured yet (a daemon that drives does)" in done.output
+    assert "latencies: none measured yet (a daemon in mode drive measures them)" in done.output
 
 
 def test_the_newest_are_counted_without_reading_what_is_older(tmp_path, monkeypatch):

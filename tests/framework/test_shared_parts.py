@@ -136,7 +136,7 @@ def test_what_others_have_is_not_given_again_and_a_booking_is_for_all_parts() ->
 def test_a_placement_that_gives_a_node_twice_too_much_is_refused() -> None:
     table, request = driven().state.nodes, job("k", chunks(1, 8), chunks(4, 1)).request
     table.guard(request, (("b", 8), ("a", 4)), "batch")
-    with pytest.raises(StateError, match="node a has too little free for all that is to be there"):
+    with pytest.raises(StateError, match="node a has too little free for all jobs that would be there"):
         table.guard(request, (("a", 8), ("a", 4)), "batch")
 
 

@@ -59,7 +59,7 @@ def test_an_edited_calendar_is_followed_and_a_broken_one_is_not(site: Daemon) ->
     assert run(site, diary, "first") == "node2"
     edit(site, plugins(nodes=["node2"]), "started")
     assert run(site, diary, "second") == "node1"
-    refused = "the new configuration is wrong; the old one stays in force"
+    refused = "the new configuration is wrong; the old configuration stays in force"
     for broken, why in (
         (plugins(nodes=["node1"], days=["someday"]), "days: a day of the week, a date or the name of one"),
         (

@@ -111,7 +111,7 @@ def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
     options = {**daemon.config["cluster"]["options"], "partitions": ["bacth"]}
     daemon.configure(cluster={"adapter": "slurm", "options": options})
     daemon.send(signal.SIGHUP)
-    said = "the new configuration is wrong; the old one stays in force"
+    said = "the new configuration is wrong; the old configuration stays in force"
     daemon.until(lambda: daemon.said(said), what="it is refused")
     (refused,) = daemon.said(said)
     assert "bacth" in refused["error"]

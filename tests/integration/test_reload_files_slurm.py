@@ -14,7 +14,7 @@ from live_daemon import Daemon, Diary
 
 pytestmark = pytest.mark.slurm
 
-REFUSED = "the new configuration is wrong; the old one stays in force"
+REFUSED = "the new configuration is wrong; the old configuration stays in force"
 PROFILES = Path(__file__).parents[2] / "etc" / "energy"
 PLUGIN = """
 from headway.hookspecs import hookimpl
@@ -106,7 +106,7 @@ def test_a_named_file_that_is_broken_costs_nothing(site: Daemon, tmp_path: Path)
         path.chmod(0o600)
     # One run all the time: nothing was given up, and nothing that was learned is in doubt.
     assert len(site.said("started")) == 1
-    assert not site.said("what was learned or counted since the last checkpoint is not known")
+    assert not site.said("what plugins learned or counted since the last checkpoint is lost")
     # Two at once; a journal that another has not; then mended.
     site.send(signal.SIGHUP)
     reload(site, "started")

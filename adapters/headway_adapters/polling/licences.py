@@ -60,8 +60,8 @@ def too_few(total: Mapping[str, int], used: Mapping[str, int]) -> Iterator[str]:
     for name, amount in used.items():
         if name in total and amount > total[name]:
             yield (
-                f"licence {name!r}: {amount} are in use and there are {total[name]}; nobody starts with "
-                "it until enough have come back"
+                f"licence {name!r}: {amount} are in use and there are only {total[name]}; no job starts "
+                "with this licence until enough are free again"
             )
 
 

@@ -24,26 +24,26 @@ _COMMANDS = {
     "results": ("results", "A database of campaigns: store, list, filter, tabulate, plot, export."),
     "lint-experiment": (
         "lint_experiment",
-        "Which rules of the evaluation of schedulers a campaign keeps and breaks.",
+        "Show which rules of the evaluation of schedulers a campaign keeps and breaks.",
     ),
-    "tune": ("tune", "The best value of a policy's option for a workload."),
+    "tune": ("tune", "Find the best value of a policy's option for a workload."),
     "reproduce": (
         "reproduce",
-        "A paper's experiments again: what it says, what we measure, whether it holds.",
+        "Repeat a paper's experiments: what it says, what we measure, whether it holds.",
     ),
-    "claims": ("claims", "Which tables of papers' claims are stale: judged again from their rows."),
+    "claims": ("claims", "Judge papers' claims again from their rows, and show which tables are stale."),
     "generate": ("generate", "Draw a workload from a model and write it to a file."),
-    "analyze": ("analyze", "What a workload looks like: classes, arrivals, load, sizes, estimates."),
+    "analyze": ("analyze", "Describe a workload: classes, arrivals, load, sizes, estimates."),
     "convert": ("convert", "Convert a workload between formats."),
-    "estimates": ("estimates", "Models of users' estimates: what there is, and fitting one to a trace."),
+    "estimates": ("estimates", "List the models of users' estimates, or fit a model to a trace."),
     "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
     "check": ("check", "Check configuration, plugins, journal and cluster."),
-    "plugins": ("plugins", "List what is installed, or tell about one plugin."),
+    "plugins": ("plugins", "List what is installed, or describe a plugin."),
     "replay": ("replay", "Run a journal again and report decisions that differ."),
     "explain": ("explain", "Tell why a job waits and when it is expected to start."),
-    "starts": ("starts", "When jobs were planned to start, and when they did, from the journal."),
-    "status": ("status", "Tell how the running daemon is."),
-    "elastic": ("elastic", "Change the time or size of a job that waits or runs."),
+    "starts": ("starts", "Compare planned starts with real starts, from the journal."),
+    "status": ("status", "Report on the running daemon."),
+    "elastic": ("elastic", "Change the time limit or size of a waiting or running job."),
     "reserve": ("reserve", "Reserve nodes or processors for a time."),
     "unreserve": ("unreserve", "Give a reservation back."),
 }
@@ -128,17 +128,18 @@ def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:
             for _, register in plugins.implementations("register_commands"):
                 register(group)
         except Exception as error:  # a plugin's code must not cost the other commands
-            click.echo(f"headway: plugin {name}: its commands are not available: {error}", err=True)
+            click.echo(f"headway: plugin {name}: its commands cannot be loaded: {error}", err=True)
 
 
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="`headway COMMAND --help` tells about a command. Begin with `headway demo`.",
+    epilog="`headway COMMAND --help` describes a command. Begin with `headway demo`.",
 )
 @click.version_option(__version__, prog_name="headway")
 @click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A Python file whose plugins contribute the command after it. Repeatable.")  # fmt: skip
+              help="A Python file with plugins that contribute the command after it. "
+                   "Repeatable.")  # fmt: skip
 def cli(plugin_files: tuple[Path, ...]) -> None:
     """Schedule jobs from outside the batch system, live or in emulation.
 

@@ -56,32 +56,33 @@ class _Bounds(click.ParamType):
 )
 @click.argument("trace_path", metavar="[TRACE]", type=click.Path(path_type=Path), required=False)
 @click.option("--workload", metavar="MODEL",
-              help="A workload model instead of a trace; `headway generate` lists them.")  # fmt: skip
+              help="A workload model instead of a trace; `headway generate` lists the models.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="An option of the model. Repeatable.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
               help="Seed of what the model draws.")  # fmt: skip
 @plugin_files_option("A Python file with plugins that have workload models. Repeatable.")
 @click.option("--processors", type=click.IntRange(min=1), metavar="N",
-              help="Size of the machine. Default: the trace header's.")  # fmt: skip
+              help="Processors of the machine. Default: the size in the trace's header.")  # fmt: skip
 @click.option("--narrow", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
-              help="Processors that a narrow job asks for at most.")  # fmt: skip
+              help="Most processors of a narrow job.")  # fmt: skip
 @click.option("--short", type=Duration(), default=3600.0, metavar="TIME",
-              help="How long a short job runs at most: 30m, 1h30m, 45 (s).  [default: 1h]")  # fmt: skip
+              help="Longest runtime of a short job: 30m, 1h30m, 45 (s). [default: 1h]")  # fmt: skip
 @click.option("--lengths", type=_Bounds(Duration()), metavar="TIMES",
               help="Upper bounds of the lengths in the table of lengths by processors.  "
               "[default: 1m,10m,20m,1h,4h,8h]")  # fmt: skip
 @click.option("--widths", type=_Bounds(click.IntRange(min=1)), metavar="NUMBERS",
-              help="Upper bounds of the processors in it.  [default: 1,32]")  # fmt: skip
+              help="Upper bounds of the processors in that table. [default: 1,32]")  # fmt: skip
 @click.option("--time-zone", "zone", metavar="NAME",
-              help="The machine's time zone, such as Europe/Stockholm. Default: the header's.")  # fmt: skip
+              help="The machine's time zone, such as Europe/Stockholm. Default: the zone in the "
+                   "header.")  # fmt: skip
 @click.option("--queue", metavar="NAME",
-              help="The jobs of one queue or partition alone, by its name or number.")  # fmt: skip
+              help="Analyze only the jobs of this queue or partition, by name or number.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",
-              help="Write a CSV file a table, analysis.json and analysis.html.")  # fmt: skip
+              help="Write a CSV file for each table, analysis.json and analysis.html.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
 @single_options
-@click.option("-v", "--verbose", is_flag=True, help="Name each line that was skipped or mended.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each line that was skipped or corrected.")
 def command(
     trace_path: Path | None,
     workload: str | None,

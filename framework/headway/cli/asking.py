@@ -35,7 +35,7 @@ class Duration(click.ParamType):
             self.fail(f"expected {EXPECTED}; found {value!r}", param, ctx)
         longest, said = self.longest
         if not 0 < seconds <= longest:
-            self.fail(f"expected a time above 0 and of at most {said}, found {value!r}", param, ctx)
+            self.fail(f"expected a time above 0 and at most {said}, found {value!r}", param, ctx)
         return float(seconds)
 
 

@@ -32,7 +32,8 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)  # fmt: skip
     return click.option(
         "--workers", type=click.IntRange(min=1),
-        help="Processes; default: all cores. With --scheduler: workers to wait for; default: 1.",
+        help="Number of processes. Default: all cores. With --scheduler: number of workers to wait for. "
+             "Default: 1.",
     )(command)  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def _run_missing(kept: KeptRuns, runner: Runner, plan: Campaign, out: Path, want
             return run_missing(kept, runner, lambda n: progress.advance(task, n))
     except BaseException:
         done = wanted - len(kept.missing)
-        say(f"{out}: {done} of {wanted} workloads are kept; the same command goes on", messages())
+        say(f"{out}: {done} of {wanted} workloads are kept; the same command continues", messages())
         raise
 
 
@@ -141,7 +142,11 @@ def write_all(
 def all_failed(out: Path, failed: list[Failed], count: int) -> Failure:
     """What is raised for runs that failed: each with its place."""
     lines = "\n".join(f"  {one.place}: {one.message}" for one in failed)
-    rest = "" if len(failed) == count else "; the others are there, and the same command runs these again"
+    rest = (
+        ""
+        if len(failed) == count
+        else ("; the others are done, and the same command runs the failed workloads again")
+    )
     return Failure(f"{out}: {len(failed)} of {count} workloads failed{rest}:\n{lines}")
 
 

@@ -163,11 +163,18 @@ def _lacking(
     try:
         Plugins.check_needs(configs, catalogue, adapter.capabilities)
     except UserError as error:
-        return [Check("plugins", False, str(error), "take that plugin out; see what this cluster can")]
+        return [
+            Check(
+                "plugins",
+                False,
+                str(error),
+                "disable that plugin; see what this cluster can do (capabilities)",
+            )
+        ]
     if not adapter.suspended_lend:
         keeps = "suspends jobs to make room, and this cluster keeps their processors for them"
         return [
-            Check("plugins", False, f"plugin {name!r} {keeps}", "let them be requeued or cancelled")
+            Check("plugins", False, f"plugin {name!r} {keeps}", "use requeue or cancel instead")
             for name in plugins.requiring("lending")
         ]
     return []
@@ -197,9 +204,18 @@ def _misfits(
     try:
         began = Scheduler(cluster, plugins, capabilities=able, tiers=config.tiers)
     except UserError as error:
-        return [Check("plugins", False, str(error), "give it what it expects, or take that plugin out")]
+        return [
+            Check(
+                "plugins",
+                False,
+                str(error),
+                "change the configuration as the message says, or disable that plugin",
+            )
+        ]
     return [
-        Check("plugins", False, f"plugin {problem.plugin!r} fails as a run begins: {problem.message}")
+        Check(
+            "plugins", False, f"plugin {problem.plugin!r} fails at the beginning of a run: {problem.message}"
+        )
         for problem in began.problems
     ]
 
@@ -263,8 +279,8 @@ def _suits_no_job(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
     said = {word for event in jobs for word in getattr(getattr(event, "job", None), "attributes", None) or ()}
     return [
         Check(
-            "migration", True, f"{name} suits no job now: none says {word!r}, so later handlers move them",
-            f"users say it with their jobs, on Slurm: sbatch --comment=headway:{word}", known=False,
+            "migration", True, f"{name} applies to no job now: no job has the word {word!r}, so later handlers move the jobs",
+            f"users give the word with their jobs, on Slurm: sbatch --comment=headway:{word}", known=False,
         )
         for name, word in asked
         if word not in said
@@ -303,7 +319,7 @@ def _journal(url: str) -> Check:
                 whole = journal.verify()
                 runs = len(journal.runs())
         except Damaged as error:
-            remedy = "the operator's guide, 'A damaged journal': move it away, save what can be read"
+            remedy = "see 'A damaged journal' in the operator's guide: move it away, save what can be read"
             return Check("journal", False, str(error), remedy)
         except HeadwayError as error:
             return Check("journal", False, str(error))
@@ -332,7 +348,7 @@ def _full(directory: Path) -> Check | None:
     free = shutil.disk_usage(directory).free
     if free >= ENOUGH_SPACE:
         return None
-    found = f"{free / 1e6:.0f} MB are free on the disk of {directory}: without any, the daemon ends"
+    found = f"{free / 1e6:.0f} MB are free on the disk of {directory}, and the daemon ends when none is left"
     return Check("journal", False, found, f"make room: at least {ENOUGH_SPACE / 1e6:.0f} MB")
 
 
@@ -343,5 +359,5 @@ def _open_to_all(directory: Path) -> Check | None:
     mode = directory.stat().st_mode
     if not mode & stat.S_IWOTH or mode & stat.S_ISVTX:
         return None
-    found = f"everybody can write into {directory}, and so put something else into the journal's place"
+    found = f"all users can write into {directory}, and so replace the journal"
     return Check("journal", False, found, f"chmod o-w {directory}")

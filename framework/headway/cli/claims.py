@@ -22,12 +22,12 @@ STYLES = {"up to date": "green", "stale": "red", "not checked": "yellow"}
 @click.command("claims")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--write", is_flag=True,
-              help="Write what the rows say today into the pages that differ from it.")  # fmt: skip
+              help="Write today's verdicts into the pages that differ from them.")  # fmt: skip
 @click.option(
     "--traces",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     envvar="HEADWAY_TRACES",
-    help="Directory of real traces, for the results that were made with one.",
+    help="Directory of real traces, for the results that need a trace.",
 )
 def command(folder: Path, write: bool, traces: Path | None) -> None:
     """Say which tables of a paper's claims in FOLDER are stale. Nothing is run.
@@ -61,4 +61,4 @@ def _experiments(call: Call) -> Reproduction:
     try:
         return made(call.name, call.settings)
     except UserError as error:
-        raise UserError(f"its command `{call}` cannot be called today: {error}") from error
+        raise UserError(f"its command `{call}` does not work today: {error}") from error

@@ -55,7 +55,7 @@ required_config_option = click.option(
 
 site_config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), envvar="HEADWAY_CONFIG",
-    help="Configuration file (YAML). Default: as `headway run` has it.",
+    help="Configuration file (YAML). Default: as for `headway run`.",
 )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def plugin_files_option(means: str) -> Callable[[Any], Any]:
 
 
 plugin_option = plugin_files_option(
-    "A Python file whose plugins are enabled before those of the configuration. Repeatable."
+    "A Python file whose plugins are enabled before the configured plugins. Repeatable."
 )
 policy_file_option = plugin_files_option("A Python file whose plugins can be named as policies. Repeatable.")
 
@@ -159,7 +159,7 @@ def tell_issues(trace: Trace, verbose: bool | None = None) -> None:
     for line in lines:
         say(line, messages(), style="yellow")
     if lines and verbose is False:
-        say("(--verbose names the lines)", messages(), style="yellow")
+        say("(--verbose prints the lines)", messages(), style="yellow")
 
 
 def set_up_log(config: LogConfig) -> None:
@@ -263,7 +263,7 @@ def reaching_the_cluster(config_path: Path, of: type[Failure] = Failure) -> Iter
     try:
         yield
     except of as error:
-        told = f"{error}\n`headway check -c {config_path}` looks at each step on the way to the cluster."
+        told = f"{error}\n`headway check -c {config_path}` checks each step on the way to the cluster."
         raise type(error)(told) from error
 
 

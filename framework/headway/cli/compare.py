@@ -49,11 +49,12 @@ ENERGY_UNITS = {"energy": ("kWh", 3.6e6), "peak power": ("kW", 1e3)}
 @click.command("compare")
 @click.argument("campaign", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,
-              help="Directory for rows, what the rules found, plots, and a page with all of it.")  # fmt: skip
+              help="Directory for rows, findings of the rules, plots, and a page with all of "
+                   "these.")  # fmt: skip
 @click.option("--strict", is_flag=True,
               help="Refuse a campaign that breaks a rule or leaves a question open.")  # fmt: skip
 @click.option("--anew", is_flag=True,
-              help="Drop what has run before in the directory; without it a campaign goes on.")  # fmt: skip
+              help="Drop the earlier runs in the directory. Default: continue the campaign.")  # fmt: skip
 @policy_file_option
 @place_options
 def command(

@@ -24,15 +24,15 @@ from headway.errors import UserError
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--drop-extensions", is_flag=True,
-              help="Leave out what OUT cannot hold, such as requested starts in .swf.")  # fmt: skip
+              help="Drop what OUT cannot hold, such as requested starts in .swf.")  # fmt: skip
 @estimates_option
 @estimates_set_option
-@click.option("--add", is_flag=True, help="Estimates for the jobs that have none, not for all.")
+@click.option("--add", is_flag=True, help="Add estimates only to the jobs that have none.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
-              help="Seed of what the estimate model draws.")  # fmt: skip
+              help="Seed of the estimate model.")  # fmt: skip
 @plugin_files_option("A Python file with plugins that have estimate models. Repeatable.")
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of IN.")
-@click.option("-v", "--verbose", is_flag=True, help="Name each line of IN that was skipped or mended.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each line of IN that was skipped or corrected.")
 def command(
     source: Path,
     target: Path,
@@ -76,8 +76,8 @@ def command(
     lost = form.loses(trace)
     if lost and not drop_extensions:
         raise UserError(
-            f"{target}: {form.about} cannot hold {lost} of {source}; "
-            "nothing was written (--drop-extensions leaves them out)"
+            f"{target}: {form.about} cannot hold {lost} of {source}; nothing was written (--drop-extensions "
+            "drops these)"
         )
     notes: list[str] = []
     if chosen is not None:

@@ -29,5 +29,5 @@ def first_submissions(config: Config, jobs: Collection[str]) -> dict[str, float]
         with Journal.open(config.journal, create=False, read_only=True) as journal:
             return journal.first_submissions(jobs)
     except HeadwayError as error:
-        say(f"When requeued jobs were submitted first is not known: {error}", messages(), style="yellow")
+        say(f"The first submissions of requeued jobs are not known: {error}", messages(), style="yellow")
         return {}

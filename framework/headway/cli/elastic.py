@@ -20,10 +20,12 @@ from headway.cli.common import adapter_option, examples, required_config_option
 @click.argument("job", metavar="JOB", type=JobId())
 @required_config_option
 @adapter_option
-@click.option("--extend", type=DURATION, help="Give it so much more time.")
-@click.option("--reduce", type=DURATION, help="Take so much of its time away; ends it if it has run longer.")
-@click.option("--grow", type=click.IntRange(1), help="Give it so many more processors.")
-@click.option("--shrink", type=click.IntRange(1), help="Take so many processors away.")
+@click.option("--extend", type=DURATION, help="Give the job this much more time.")
+@click.option(
+    "--reduce", type=DURATION, help="Take this much time away; the job ends now if it has run longer."
+)
+@click.option("--grow", type=click.IntRange(1), help="Give the job this many more processors.")
+@click.option("--shrink", type=click.IntRange(1), help="Take this many processors away.")
 def command(
     job: str,
     config_path: Path,
@@ -44,5 +46,7 @@ def command(
     given = [(command, float(amount)) for command, amount in asked.items() if amount is not None]
     if len(given) != 1:
         found = "none" if not given else str(len(given))
-        raise click.UsageError(f"expected one of --extend, --reduce, --grow and --shrink; found {found}")
+        raise click.UsageError(
+            f"expected exactly one of --extend, --reduce, --grow and --shrink; found {found}"
+        )
     tell(ask_daemon(config_path, adapter_files, Elastic(job, *given[0])))

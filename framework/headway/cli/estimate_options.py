@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 estimates_option = click.option(
     "--estimates", metavar="MODEL",
-    help="Give jobs the estimates of this model, or of a model file; `headway estimates` lists them.",
+    help="Give jobs the estimates of this model, or of a model file; `headway estimates` lists the models.",
 )  # fmt: skip
 estimates_set_option = click.option(
     "--estimates-set", "estimate_settings", multiple=True, metavar="KEY=VALUE",

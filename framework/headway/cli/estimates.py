@@ -41,16 +41,17 @@ def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
 
     list_models(estimate_models(Catalogue(plugin_files)))
     say(
-        "`headway convert IN OUT --estimates MODEL --estimates-set KEY=VALUE` gives the jobs of IN a model's."
+        "`headway convert IN OUT --estimates MODEL --estimates-set KEY=VALUE` gives the jobs of IN a "
+        "model's estimates."
     )
 
 
 @command.command("fit")
 @click.argument("trace_path", metavar="TRACE", type=click.Path(path_type=Path))
-@click.option("--model", default="tsafrir05", show_default=True, help="The model to be fitted.")
+@click.option("--model", default="tsafrir05", show_default=True, help="The model to fit.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True,
-              help="Model file to be written (.yaml).")  # fmt: skip
-@click.option("--by-queue", is_flag=True, help="Fit the jobs of each queue apart as well.")
+              help="Model file to write (.yaml).")  # fmt: skip
+@click.option("--by-queue", is_flag=True, help="Fit also the jobs of each queue separately.")
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of TRACE.")
 @_plugin_option
 def fit(
@@ -107,5 +108,5 @@ def _fitted(kind: EstimateModel, name: str, trace: Trace) -> tuple[dict[str, Any
         raise UserError(f"{trace.path}: expected jobs with a runtime and an estimate, found none")
     found = kind.fitted(jobs)
     if found is None:
-        raise UserError(f"estimate model {name}: it has nothing to fit")
+        raise UserError(f"estimate model {name}: it has no parameter to fit")
     return found, len(jobs)

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
         "headway generate lublin -o log.swf.gz --set jobs=10000",
         "headway generate lublin-cwf --seed 3 --set load=0.9 --set p_dedicated=0.5",
         "headway generate ccr --seed 1                          a data centre's month of 22,385 jobs",
-        "headway generate lublin --estimates tsafrir05          with estimates as users give them",
+        "headway generate lublin --estimates tsafrir05          with estimates like users'",
     ),
 )
 @click.argument("model", required=False)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
-              help="Seed of what is drawn.")  # fmt: skip
+              help="Seed of all random draws.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path),
-              help="File, by its ending .swf or .cwf, plain or .gz. Default: MODEL.swf, or MODEL.cwf where "
-                   "there are requested starts or elastic commands.")  # fmt: skip
+              help="File to write, .swf or .cwf, plain or .gz. Default: MODEL.swf, or MODEL.cwf for "
+                   "requested starts or elastic commands.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="An option of the model. Repeatable.")  # fmt: skip
 @estimates_option

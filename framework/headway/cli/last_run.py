@@ -19,7 +19,8 @@ _OPTIONS = [
     click.option("-c", "--config", "config_path", type=click.Path(path_type=Path),
                  help="The daemon's configuration file, which names its journal."),
     click.option("--journal", "journal_path", metavar="JOURNAL",
-                 help="A SQLite file or a database URL instead, such as a dry run's."),
+                 help="Journal: a SQLite file or a database URL, such as a dry run's, instead of a "
+                      "configuration."),
     plugin_option,
     adapter_option,
 ]  # fmt: skip
@@ -84,7 +85,7 @@ def pool_of(scheduler: Scheduler, name: str | None) -> PoolState:
     known = ", ".join(sorted(pools)) or "none"
     if name is None:
         if len(pools) != 1:
-            raise UserError(f"--pool: expected which pool; the run has {known}")
+            raise UserError(f"--pool: expected the name of a pool, found none; the run has {known}")
         return next(iter(pools.values()))
     if name not in pools:
         raise UserError(f"--pool: expected a pool of the run ({known}), found {name!r}")

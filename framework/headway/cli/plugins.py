@@ -36,13 +36,13 @@ _WIDEST = 100
 @click.command(
     "plugins",
     epilog=examples(
-        "headway plugins                     all of them",
+        "headway plugins                     all plugins",
         "headway plugins easy                what it does, its options",
-        "headway plugins --plugin mine.py    with those of a file",
+        "headway plugins --plugin mine.py    with the plugins of a file",
     ),
 )
 @click.argument("name", required=False)
-@plugin_files_option("A Python file with plugins, to be listed as well. Repeatable.")
+@plugin_files_option("A Python file whose plugins are listed as well. Repeatable.")
 @adapter_option
 def command(name: str | None, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> None:
     """List the installed plugins and adapters, or tell about the plugin called NAME."""
@@ -97,7 +97,7 @@ def _list(catalogue: Catalogue, adapters: Sequence[str]) -> None:
             say(why)
         say("")
     say(f"Adapters (cluster: adapter: NAME): {', '.join(adapters)}")
-    say("`headway plugins NAME` tells more about a plugin.")
+    say("`headway plugins NAME` describes a plugin.")
 
 
 def _tell_preset(name: str, preset: Preset) -> None:
@@ -107,7 +107,7 @@ def _tell_preset(name: str, preset: Preset) -> None:
         say(f"paper:  {preset.paper}")
     say(f"enable: plugins: [{name}]")
     say("")
-    say("It stands for these plugins; options that are given with it go to the first:")
+    say("It stands for these plugins; its options go to the first plugin:")
     for plugin, options in preset.plugins:
         given = ", ".join(f"{key}: {value}" for key, value in options.items())
         say(f"- {plugin}" + (f": {{{given}}}" if given else ""))

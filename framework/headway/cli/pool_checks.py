@@ -17,8 +17,8 @@ def check_pools(cluster: ClusterDescription, tiers: Mapping[str, int]) -> Iterat
         if name not in pools:
             hint = nearest(name, pools)
             yield Check(
-                f"pool {name}", False, f"the configuration names it, and the cluster does not have it.{hint}",
-                "correct the key pools",
+                f"pool {name}", False, f"the cluster has no such pool, which the configuration names.{hint}",
+                "correct the key `pools`",
             )  # fmt: skip
     for names in sharing_nodes(pools, (node.pools for node in cluster.nodes)):
         if len(names) == 1:
@@ -29,14 +29,15 @@ def check_pools(cluster: ClusterDescription, tiers: Mapping[str, int]) -> Iterat
             ranked = sorted(served, key=lambda name: -said[name])
             order = ", ".join(f"{name} (tier {said[name]})" for name in ranked)
             if len(set(said.values())) == 1:
-                order = f"{', '.join(served)}; none comes before the others"
+                order = f"{', '.join(served)}; all have the same tier"
             yield Check("pools that share nodes", True, f"one queue for {order}")
         for name in names:
             if served and not pools[name].open:
                 yield Check(
                     f"pool {name}", True,
-                    f"shares nodes with {', '.join(served)} and is closed or not headway's: what runs there "
-                    "is counted, what waits there is not planned with",
-                    "if headway manages it, open it; else let headway manage it, or give it nodes of its own",
+                    f"shares nodes with {', '.join(served)} and is closed or not managed by headway: its "
+                    "running jobs are counted, its waiting jobs are not planned",
+                    "if headway manages the pool, open it; else let headway manage it, or give it nodes of "
+                    "its own",
                     known=False,
                 )  # fmt: skip

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 @click.command("repeat")
 @click.argument("result", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Directory to keep it in; default: none.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Directory that keeps the repetition. Default: it is not kept.",
+)
 @click.option("--anew", is_flag=True,
-              help="Drop what has run in that directory; without it a repetition goes on.")  # fmt: skip
+              help="Drop the earlier runs in that directory. Default: continue the repetition.")  # fmt: skip
 @place_options
 def command(result: Path, out: Path | None, anew: bool, workers: int | None, scheduler: str) -> None:
     """Run a campaign again from its results and say whether the numbers are the same.
@@ -40,14 +44,14 @@ def command(result: Path, out: Path | None, anew: bool, workers: int | None, sch
     plan, before = read_results(result)
     record = read_record(result)
     if out is not None and out.resolve() == result.resolve():
-        raise UserError(f"--out {out}: expected another directory than that of the results")
+        raise UserError(f"--out {out}: expected another directory than the directory of the results")
     folder = files_beside(result) or result
     catalogue = Catalogue(plan.plugin_files)
     named = files_of(plan, catalogue).named(folder)
     for name in changed(record["files"], named):
         found = f"SHA-256 {named[name][:12]}…" if named[name] else "no such file"
         raise UserError(
-            f"{folder / name}: expected the file that the results were made from (SHA-256 "
+            f"{folder / name}: expected the file from which the results were made (SHA-256 "
             f"{record['files'][name][:12]}…), found {found}"
         )
     for line in _differences(record, program(), surroundings()):
@@ -87,7 +91,7 @@ def _differences(record: Mapping[str, Any], ours: Mapping[str, str], around: Map
     if record["version"] != ours["version"]:
         found.append(f"made by headway {record['version']}, this is {ours['version']}")
     elif record["code"] != ours["code"]:
-        found.append(f"made by headway {record['version']} with other source than here")
+        found.append(f"made by headway {record['version']} with other source code than here")
     before = record.get("surroundings", {})
     for name, version in around.items():
         if before.get(name, version) != version:

@@ -17,7 +17,7 @@ from headway.cli.common import adapter_option, examples, plugin_files_option, sa
     ),
 )
 @click.argument("journal_path", metavar="JOURNAL")
-@click.option("--run", "run_id", type=int, help="The number of the run to repeat. Default: the last.")
+@click.option("--run", "run_id", type=int, help="Number of the run to repeat. Default: the last run.")
 @plugin_files_option("A Python file with plugins that the run used. Repeatable.")
 @adapter_option
 def command(

@@ -28,15 +28,20 @@ GROUP = "headway.reproductions"
     "--out", type=click.Path(path_type=Path), help="Directory for plots, rows and claims; default: NAME."
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=2), default=10, show_default=True, help="Seeds of each point."
+    "--seeds",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Number of seeds of each point.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="A parameter of the experiments, such as batch=1000 of measy. Repeatable.")  # fmt: skip
 @click.option("--keep", is_flag=True,
-              help="Go on: do not run what the directory has the rows of already, from a call with the same "
-                   "parameters. Without it everything is run.")  # fmt: skip
+              help="Keep the rows in the directory that a call with the same parameters made, and run the "
+                   "rest. Default: run everything.")  # fmt: skip
 @click.option("--rules", is_flag=True,
-              help="Run nothing: say which rules of evaluation the published experiment breaks.")  # fmt: skip
+              help="Run nothing; print the rules of evaluation that the published experiment "
+                   "breaks.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
 @click.option(
     "--traces",

@@ -19,13 +19,19 @@ from headway.cli.common import adapter_option, examples, required_config_option
 )
 @required_config_option
 @adapter_option
-@click.option("--at", type=MOMENT, required=True, help="Its start: 14:30, 2026-03-01T14:30, +2h, now.")
-@click.option("--for", "duration", type=DURATION, required=True, help="How long: 30m, 1h30m, 2d, 45 (s).")
-@click.option("--nodes", type=click.IntRange(1), help="So many whole nodes.")
-@click.option("--processors", type=click.IntRange(1), help="So many processors; whole nodes where there are.")
-@click.option("--pool", default="", help="The partition or queue; needed where several are open.")
-@click.option("--user", default="", help="For whom; only operators reserve for others. Default: you.")
-@click.option("--account", default="", help="Whose limits count. Default: yours.")
+@click.option("--at", type=MOMENT, required=True, help="Start: 14:30, 2026-03-01T14:30, +2h, now.")
+@click.option("--for", "duration", type=DURATION, required=True, help="Duration: 30m, 1h30m, 2d, 45 (s).")
+@click.option("--nodes", type=click.IntRange(1), help="Number of whole nodes.")
+@click.option(
+    "--processors", type=click.IntRange(1), help="Number of processors; as whole nodes in a pool of nodes."
+)
+@click.option("--pool", default="", help="The partition or queue; needed if several are open.")
+@click.option(
+    "--user",
+    default="",
+    help="User of the reservation; only operators reserve for other users. Default: you.",
+)
+@click.option("--account", default="", help="Account whose limits count. Default: your account.")
 def command(
     config_path: Path,
     adapter_files: tuple[Path, ...],

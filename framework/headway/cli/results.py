@@ -42,8 +42,8 @@ def _chosen(function: Callable[..., Any]) -> Callable[..., Any]:
     """The campaign and the factors of its emulations."""
     function = click.option(
         "--where", multiple=True, metavar="FACTOR=VALUE",
-        help="Only emulations of this workload, x, policy or seed. Repeatable: values of one factor are "
-        "alternatives.",
+        help="Only emulations of this workload, x, policy or seed. Repeatable: values of the same factor "
+             "are alternatives.",
     )(function)  # fmt: skip
     return click.argument("campaign", type=int)(function)
 
@@ -98,7 +98,7 @@ def show(context: click.Context, campaign: int) -> None:
 @command.command("table")
 @_chosen
 @click.option("--metric", "metrics", multiple=True, help="Repeatable; default: wait, slowdown, load.")
-@click.option("--csv", "as_csv", is_flag=True, help="Each emulation as CSV instead of means.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print each emulation as CSV instead of means.")
 @click.pass_context
 def table_(
     context: click.Context, campaign: int, where: Sequence[str], metrics: Sequence[str], as_csv: bool

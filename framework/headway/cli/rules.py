@@ -34,8 +34,8 @@ def single_options(function: Any) -> Any:
                      help="Refuse (exit code 2) if a rule of the evaluation of schedulers is broken or not "
                      "answered."),
         click.option("--accept", multiple=True, metavar="RULE=REASON",
-                     help="Why a rule is not kept here, or what its question is answered with; printed. "
-                     "Repeatable."),
+                     help="Accept a rule that is not kept, with the reason, or answer the question of a "
+                          "rule; the reason is printed. Repeatable."),
     ):  # fmt: skip
         function = option(function)
     return function

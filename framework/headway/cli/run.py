@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 @click.command(
     "run",
     epilog=examples(
-        "headway run -c site.yaml --monitor    decide and write down, change nothing",
+        "headway run -c site.yaml --monitor    decide and journal, change nothing",
         "headway run -c site.yaml              as the configuration's mode says",
     ),
 )
 @required_config_option
 @click.option(
-    "--monitor", is_flag=True, help="Decide and journal, apply nothing, whatever the configuration says."
+    "--monitor", is_flag=True, help="Decide and journal, but apply nothing, whatever the configuration says."
 )
 @plugin_option
 @adapter_option

@@ -21,11 +21,12 @@ from headway.errors import UserError
 )
 @required_config_option
 @adapter_option
+@adapter_option
 @click.option("--since", type=DURATION, default=None, metavar="TIME",
-              help="Starts that were planned in this time before now (30m, 12h, 7d). "
-              "Default: all in the journal.")  # fmt: skip
+              help="Only starts that were planned in this time before now (30m, 12h, 7d). Default: all "
+                   "starts in the journal.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write it to this file, with the measured latencies, for campaigns.")  # fmt: skip
+              help="Write the starts and the measured latencies to this file, for campaigns.")  # fmt: skip
 def command(
     config_path: Path, adapter_files: tuple[Path, ...], since: float | None, out: Path | None
 ) -> None:
@@ -52,7 +53,7 @@ def command(
     if not found.starts:
         say("no run in that time", screen)
     latencies = found.latencies.summary()
-    say(f"latencies: {str(latencies) or 'none measured yet (a daemon that drives does)'}", screen)
+    say(f"latencies: {str(latencies) or 'none measured yet (a daemon in mode drive measures them)'}", screen)
     if out is not None:
         with writing(out) as stream:
             stream.write(encoded(found))

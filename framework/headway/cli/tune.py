@@ -39,16 +39,20 @@ TUNED = METRICS[:2]
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An option of the model. Repeatable."
 )
 @click.option(
-    "--processors", type=click.IntRange(min=1), help="Machine size; default: the trace's header, else 320."
+    "--processors",
+    type=click.IntRange(min=1),
+    help="Processors of the machine. Default: the size in the trace's header, else 320.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="The first N accepted jobs of the trace only.")
-@click.option("--option", help="Which option of the policy; default: the one it names as tunable.")
-@click.option("--values", help="Such as 1..20 or 0,3,7; default: the policy's own range.")
+@click.option("--limit", type=click.IntRange(min=1), help="Use only the first N accepted jobs of the trace.")
+@click.option("--option", help="Option of the policy. Default: the option that the policy names as tunable.")
 @click.option(
-    "--metric", type=click.Choice(TUNED), default=TUNED[0], show_default=True, help="What is to be best."
+    "--values", help="Values of the option, such as 1..20 or 0,3,7. Default: the policy's own range."
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Seeds of the model."
+    "--metric", type=click.Choice(TUNED), default=TUNED[0], show_default=True, help="The metric to optimise."
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Number of seeds of the model."
 )
 @click.option(
     "--against", multiple=True, default=("easy",), show_default=True, help="Policies to compare with."
@@ -161,7 +165,7 @@ def _show_best(
     screen.print(table)
     screen.print(f"best for {metric}: {name}: {best}" + ("; × left out" if left_out else ""))
     if not judged:
-        screen.print("all values are to be left out by the rules below: this says little")
+        screen.print("the rules below leave all values out, so this result says little")
 
 
 def _write(
@@ -214,9 +218,9 @@ def _listed(values: str) -> list[int]:
     try:
         found = range(int(first), int(last) + 1) if dots else [int(value) for value in values.split(",")]
     except ValueError:
-        raise UserError(f"--values: expected such as 1..20 or 0,3,7, found {values[:80]!r}") from None
+        raise UserError(f"--values: expected values such as 1..20 or 0,3,7, found {values[:80]!r}") from None
     if not 0 < len(found[: _MOST_VALUES + 1]) <= _MOST_VALUES:
         raise UserError(
-            f"--values: expected from 1 to {_MOST_VALUES} values, the lower first, found {values[:80]!r}"
+            f"--values: expected 1 to {_MOST_VALUES} values in rising order, found {values[:80]!r}"
         )
     return list(dict.fromkeys(found))

@@ -19,15 +19,21 @@ class NodesConfig(Section):
     """Equal nodes of an emulated cluster."""
 
     count: int = pydantic.Field(ge=1, description="how many")
-    processors: int = pydantic.Field(ge=1, description="processors of each")
-    memory: int = pydantic.Field(default=0, ge=0, description="bytes of each; 0: not managed")
-    gres: dict[str, int] = pydantic.Field(default_factory=dict, description="generic resources of each")
-    features: list[str] = pydantic.Field(default_factory=list)
-    prefix: str = pydantic.Field(default="n", description="names are the prefix and a running number from 1")
-    pool: str | list[str] = pydantic.Field(
-        default="pool", description="the pool that they form, or the pools that share them"
+    processors: int = pydantic.Field(ge=1, description="processors of each node")
+    memory: int = pydantic.Field(
+        default=0, ge=0, description="bytes of memory of each node; 0: memory is not managed"
     )
-    class_: str = pydantic.Field(default="", alias="class", description="their class in the energy profile")
+    gres: dict[str, int] = pydantic.Field(default_factory=dict, description="generic resources of each node")
+    features: list[str] = pydantic.Field(default_factory=list)
+    prefix: str = pydantic.Field(
+        default="n", description="prefix of the node names, before a running number from 1"
+    )
+    pool: str | list[str] = pydantic.Field(
+        default="pool", description="the pool that the nodes form, or the pools that share the nodes"
+    )
+    class_: str = pydantic.Field(
+        default="", alias="class", description="class of the nodes in the energy profile"
+    )
 
     @pydantic.field_validator("pool")
     @classmethod
@@ -35,7 +41,7 @@ class NodesConfig(Section):
         # A schedule's header has each name in a line.
         names = [value] if isinstance(value, str) else value
         if not all(name.strip() and name.isprintable() for name in names):
-            raise ValueError("names of one line")
+            raise ValueError("names without line breaks")
         return value
 
     @property
@@ -48,15 +54,16 @@ class TracePoolsConfig(Section):
     """Which pool each job of a trace is sent to. Without it, all go to the first."""
 
     by: Literal["partition", "queue"] = pydantic.Field(
-        default="partition", description="the field of the trace that says it: 16 (partition) or 15 (queue)"
+        default="partition",
+        description="the field of the trace that names the pool: partition (16) or queue (15)",
     )
     of: dict[int | str, str] = pydantic.Field(
         default_factory=dict,
-        description="number, or name in the trace's header -> pool, such as {0: debug, 1: batch}; default: "
-        "the names in the header are those of pools",
+        description="number or name in the trace's header -> pool, such as {0: debug, 1: batch}; default: "
+        "the names in the header are names of pools",
     )
     others: str = pydantic.Field(
-        default="", description="the pool of all other jobs; default: there must be none"
+        default="", description="the pool of all other jobs; default: another number is an error"
     )
 
     def chosen(self, source: str) -> TracePools:
@@ -69,33 +76,36 @@ class TracePoolsConfig(Section):
 class EmulationConfig(Section):
     """The emulated cluster of a dry run. Without a size, that of the trace's header."""
 
-    processors: int | None = pydantic.Field(default=None, ge=1, description="size of a flat pool")
+    processors: int | None = pydantic.Field(
+        default=None, ge=1, description="processors of a flat pool, which has no nodes"
+    )
     nodes: list[NodesConfig] = pydantic.Field(
         default_factory=list, description="nodes, instead of a flat pool"
     )
     whole_nodes: bool = pydantic.Field(
-        default=False, description="each job has its nodes to itself, as with Slurm's select/linear"
+        default=False, description="give each job whole nodes, as Slurm's select/linear does"
     )
     torus: TorusConfig | None = pydantic.Field(
-        default=None, description="midplanes in wired partitions, instead of a flat pool"
+        default=None, description="a machine of midplanes in wired partitions, instead of a flat pool"
     )
     licences: dict[str, Annotated[int, pydantic.Field(ge=0)]] = pydantic.Field(
-        default_factory=dict, description="amounts of what belongs to no node, such as {matlab: 4}"
+        default_factory=dict, description="amounts of licences, such as {matlab: 4}"
     )
     trace: str | None = pydantic.Field(
         default=None, description="trace file for `headway run` in mode dry-run"
     )
     trace_pools: TracePoolsConfig | None = pydantic.Field(
-        default=None, description="which pools the trace's jobs are sent to; default: all to the first"
+        default=None, description="pools to which the trace's jobs are sent; default: the first pool"
     )
     latency: Literal["none", "measured"] = pydantic.Field(
         default="none",
-        description="measured: starts and ends take as long as the daemon of this journal has measured",
+        description="measured: starts and ends take as long as the daemon with this journal has measured; "
+        "none: they take no time",
     )
     faults: dict[str, Any] = pydantic.Field(
         default_factory=dict,
-        description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate, "
-        "wake_failure_rate, boot_failure_rate, proxy_mtbf",
+        description="faults that are drawn at random: node_mtbf, node_repair, requeue, latency, "
+        "failure_rate, wake_failure_rate, boot_failure_rate, proxy_mtbf",
     )
 
     @pydantic.model_validator(mode="after")

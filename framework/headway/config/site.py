@@ -46,7 +46,7 @@ def _plugin_entry(entry: Any) -> Any:
             if options is None or isinstance(options, dict):
                 return entry
             raise ValueError(f"the options of {name!r} as keys and values")
-    raise ValueError("a plugin's name, or one name with its options (- easy, or - name: {key: value})")
+    raise ValueError("a plugin's name, or a name with its options (- easy, or - name: {key: value})")
 
 
 PluginEntry = Annotated[str | dict[str, dict[str, Any] | None], pydantic.BeforeValidator(_plugin_entry)]
@@ -57,8 +57,8 @@ class PoolConfig(Section):
 
     tier: int | None = pydantic.Field(
         default=None,
-        description="where pools share nodes, jobs of pools with a higher tier come before all others; "
-        "default: as the batch system has it",
+        description="where pools share nodes, jobs of pools with a higher tier come before all other jobs; "
+        "default: the batch system's tier",
     )
 
 
@@ -70,17 +70,17 @@ class EnergyConfig(Section):
     )
     classes: dict[str, str] = pydantic.Field(
         default_factory=dict,
-        description="pattern of node names: class of the profile; the first that matches. "
-        "Default: the profile's first class",
+        description="pattern of node names -> class of the profile; the first pattern that matches counts; "
+        "default: the profile's first class",
     )
 
 
 class MetricsConfig(Section):
     """Which jobs are narrow and short, for the metrics by class."""
 
-    narrow: int = pydantic.Field(default=1, ge=1, description="processors of a narrow job at most")
+    narrow: int = pydantic.Field(default=1, ge=1, description="most processors of a narrow job")
     short: float = pydantic.Field(
-        default=3600.0, gt=0, allow_inf_nan=False, description="seconds that a short job runs at most"
+        default=3600.0, gt=0, allow_inf_nan=False, description="longest runtime of a short job, in seconds"
     )
 
     def class_bounds(self) -> ClassBounds:
@@ -104,23 +104,31 @@ class LogConfig(Section):
 class ServiceConfig(Section):
     """The local socket through which users speak to the daemon."""
 
-    enabled: bool = pydantic.Field(default=True, description="false: no socket")
+    enabled: bool = pydantic.Field(
+        default=True, description="true: open a local socket for users' commands; false: no socket"
+    )
     socket: str | None = pydantic.Field(
-        default=None, min_length=1, description="its path; by default that of the journal's file and .sock"
+        default=None,
+        min_length=1,
+        description="path of the socket; default: the journal's file with .sock appended",
     )
     operators: list[str] = pydantic.Field(
-        default_factory=list, description="users who may command all jobs, besides root and the daemon's own"
+        default_factory=list,
+        description="users that may command all jobs, besides root and the daemon's own user",
     )
     timeout: float = pydantic.Field(
-        default=30.0, gt=0, le=3600, description="seconds that a request waits for an answer"
+        default=30.0, gt=0, le=3600, description="seconds for which a request waits for an answer"
     )
-    burst: int = pydantic.Field(default=20, ge=1, description="requests of one user that are served at once")
+    burst: int = pydantic.Field(default=20, ge=1, description="requests of a user that are served at once")
     rate: float = pydantic.Field(
-        default=1.0, gt=0, allow_inf_nan=False, description="requests of one user a second, beyond that"
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="further requests of a user that are served each second",
     )
-    operator_burst: int = pydantic.Field(default=200, ge=1, description="burst, of an operator")
+    operator_burst: int = pydantic.Field(default=200, ge=1, description="`burst` of an operator")
     operator_rate: float = pydantic.Field(
-        default=20.0, gt=0, allow_inf_nan=False, description="rate, of an operator"
+        default=20.0, gt=0, allow_inf_nan=False, description="`rate` of an operator"
     )
 
 
@@ -134,26 +142,26 @@ class Config(Section):
     cluster: ClusterConfig = ClusterConfig()
     clusters: dict[ClusterName, ClusterConfig] = pydantic.Field(
         default_factory=dict,
-        description="several clusters instead of one: name: {adapter, options}. Their pools, jobs and nodes "
-        "are called NAME:pool, NAME:job, NAME:node",
+        description="several clusters instead of `cluster`: name -> {adapter, options}; their pools, jobs "
+        "and nodes are called NAME:pool, NAME:job, NAME:node",
     )
     plugins: list[PluginEntry] = pydantic.Field(
         default=["easy", "first-fit"],
         description="enabled plugins in order: a name, or a name with its options",
     )
     journal: str = pydantic.Field(default="headway.db", description="SQLite file, or a database URL")
-    seed: int = pydantic.Field(default=0, ge=0, description="seed of everything that is drawn at random")
+    seed: int = pydantic.Field(default=0, ge=0, description="seed of all random draws")
     cycle: CycleSeconds | None = pydantic.Field(
         default=None,
         description="batch mode: start jobs only at multiples of this time (10s, 1m); default: at each event",
     )
     wait_for_down_nodes: bool = pydantic.Field(
         default=False,
-        description="true: a job that fits only with nodes that are down keeps its place in the queue, and "
-        "others wait for it as the policy says; false: it is left out of the queue until they come back",
+        description="true: keep jobs in the queue that could run only on nodes that are down; false: leave "
+        "such jobs out of the queue until the nodes come back",
     )
     pools: dict[str, PoolConfig] = pydantic.Field(
-        default_factory=dict, description="what is to hold of pools, by their names"
+        default_factory=dict, description="properties of pools, by name of the pool"
     )
     emulation: EmulationConfig = EmulationConfig()
     energy: EnergyConfig = EnergyConfig()
@@ -169,7 +177,7 @@ class Config(Section):
     @pydantic.model_validator(mode="after")
     def _one_or_several_clusters(self) -> Config:
         if self.clusters and "cluster" in self.model_fields_set:
-            raise ValueError("either cluster (one) or clusters (several), not both")
+            raise ValueError("either cluster (for a single cluster) or clusters (for several), found both")
         return self
 
     @property

@@ -84,7 +84,7 @@ class RunClock:
         if behind > SLEW:
             then = "a new run begins with the new time"
         elif behind > 0:
-            then = "the run's time goes at half the speed until the clock has caught up"
+            then = "the run's time passes at half the speed until the clock has caught up"
         else:
             then = "the run's time follows"
         if step > 0:

@@ -71,8 +71,7 @@ def saved_states(journal: Journal, log: Any) -> dict[str, Any]:
     open_decisions = journal.unfinished(last.id)
     if open_decisions:
         log.warning(
-            "the last run was cut off between deciding and applying; the cluster's state decides "
-            "what happened",
+            "the last run was cut off between deciding and applying; the cluster's state tells what happened",
             run=last.id,
             decisions=[
                 f"{type(u.decision).__name__} {getattr(u.decision, 'job_id', '')}".strip()
@@ -96,5 +95,5 @@ def _learned_since(journal: Journal, catalogue: Catalogue, log: Any, adapters: A
     except Damaged:
         raise
     except HeadwayError as error:
-        log.warning("what was learned or counted since the last checkpoint is not known", error=str(error))
+        log.warning("what plugins learned or counted since the last checkpoint is lost", error=str(error))
         return {}

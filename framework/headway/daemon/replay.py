@@ -162,9 +162,9 @@ def _by_todays_rule(run: RunRecord) -> None:
     for names in sharing_nodes(pools, (node.pools for node in cluster.nodes)):
         if len(names) > 1:
             raise UserError(
-                f"run {run.id} was recorded by headway {run.info.version}, which served pools "
-                f"{', '.join(names)} each by itself though they share nodes; they are served as one since "
-                "0.2, so the run cannot be repeated"
+                f"run {run.id} was recorded by headway {run.info.version}, which served the pools "
+                f"{', '.join(names)} separately although they share nodes; since 0.2 they are served "
+                "together, so the run cannot be repeated"
             )
 
 

@@ -121,10 +121,10 @@ class Succession:
         unforeseen = None if isinstance(error, HeadwayError) else error
         found = str(error) if unforeseen is None else f"{type(error).__name__}: {error}"
         if why is Stopped.RELOAD:
-            wrong = "the new configuration is wrong; the old one stays in force"
+            wrong = "the new configuration is wrong; the old configuration stays in force"
             self._log.error(wrong, error=found, exc_info=unforeseen)
         else:
-            slow = "no run with the new time can begin; the old one goes on at half the speed"
+            slow = "no run with the new time can begin; the old run continues at half the speed"
             self._log.error(slow, error=found, exc_info=unforeseen)
 
 

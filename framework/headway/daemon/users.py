@@ -63,7 +63,7 @@ class Users:
         except HeadwayError as error:
             if config.service.socket is not None:
                 raise
-            log.warning("users cannot reach the daemon, it has no socket", error=str(error))
+            log.warning("users cannot reach the daemon, because it has no socket", error=str(error))
             self.inbox = None
 
     def leaves_to(self, other: Users) -> bool:

@@ -32,7 +32,7 @@ def left_waiting(
         if examined < _EXAMINED:
             why = why_not_started(scheduler, job, clock)
         else:
-            why = f"Not examined: only the first {_EXAMINED} jobs are."
+            why = f"Not examined: only the first {_EXAMINED} jobs are examined."
         alike = _NUMBERS.sub("#", why)
         known = groups.get(alike, LeftWaiting(0, job_id, why))
         groups[alike] = LeftWaiting(known.jobs + 1, known.first, known.why)

@@ -235,7 +235,7 @@ class _Emulation:
         """Runs jobs again as they ran in this run; or why that is not possible."""
         once = _only_once(self.commands, self.faults, self.running, self.latencies)
         if once or physics.sharing is not None:
-            return once or "what jobs lose to their neighbours is drawn"
+            return once or "the jobs' losses to their neighbours are drawn"
         return partial(
             _run_again,
             self.given,

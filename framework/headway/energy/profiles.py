@@ -80,7 +80,7 @@ class _Class(_Part):
         for number in range(len(levels)):
             if number not in levels:
                 raise ValueError(
-                    f"levels 0 to {max(levels)} without a gap; level {number} is missing, found "
+                    f"levels 0 to {max(levels)} without a gap (level {number} is missing), found "
                     f"{', '.join(map(str, sorted(levels)))}"
                 )
         for number in range(1, len(levels)):

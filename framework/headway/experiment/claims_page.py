@@ -65,7 +65,8 @@ class Call:
             (seeds,) = [int(value) for option, value in options if option == "--seeds"]
         except ValueError as error:
             raise UserError(
-                "it does not say which command made it; expected `headway reproduce NAME --seeds N ...`"
+                "the page does not name the command that made it; expected `headway reproduce NAME --seeds "
+                "N ...`"
             ) from error
         settings = tuple(value for option, value in options if option == "--set")
         return cls(name, seeds, settings, any(option == "--traces" for option, _ in options))

@@ -49,7 +49,7 @@ async def _greeted(address: str, timeout: float) -> None:
         finally:
             there.abort()
     if not isinstance(said, dict) or said.get("type") != "Scheduler":
-        raise RuntimeError("something else answers")
+        raise RuntimeError("another program answers")
 
 
 class DaskCluster:
@@ -113,7 +113,9 @@ class DaskCluster:
         if not wrong:
             sources = self._client.run(code_digest, on_error="return")
             wrong = {
-                w: f"{ours['version']} with other source" for w, s in sources.items() if s != ours["code"]
+                w: f"{ours['version']} with other source code"
+                for w, s in sources.items()
+                if s != ours["code"]
             }
         if wrong:
             lines = "\n".join(f"  {worker}: {found}" for worker, found in sorted(wrong.items()))
@@ -166,7 +168,7 @@ class DaskCluster:
             found: Outcome = result
             return found
         if _unknown(status, result):
-            raise Failure(f"--scheduler {self.address}: it went away while the campaign ran")
+            raise Failure(f"--scheduler {self.address}: the scheduler went away while the campaign ran")
         if isinstance(result, OtherProgram):
             raise UserError(f"--scheduler {self.address}: {result}")
         if isinstance(result, KilledWorker):
@@ -217,7 +219,7 @@ def connected(address: str, workers: int, on_wait: Callable[[str], None]) -> Ite
         several = [worker for worker, threads in cluster.workers().items() if threads > 1]
         if several:
             on_wait(
-                f"{address}: {len(several)} workers have several threads, which get in each other's way: "
+                f"{address}: {len(several)} workers have several threads, which disturb each other: "
                 "start workers with --nthreads 1"
             )
         yield cluster

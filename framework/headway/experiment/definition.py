@@ -43,7 +43,9 @@ class VariantConfig(_Section):
 
     label: str
     plugins: list[PluginEntry] = pydantic.Field(min_length=1)
-    cycle: CycleSeconds | None = pydantic.Field(default=None, description="instead of the campaign's")
+    cycle: CycleSeconds | None = pydantic.Field(
+        default=None, description="machine of this workload, instead of the campaign's"
+    )
 
 
 #: In a campaign: the workload's estimates as they are.
@@ -77,7 +79,9 @@ class WorkloadConfig(_Section):
     label: str = ""
     model: str = ""
     options: dict[str, Any] = pydantic.Field(default_factory=dict)
-    loads: list[float] = pydantic.Field(default_factory=list, description="values of the model's option load")
+    loads: list[float] = pydantic.Field(
+        default_factory=list, description="values of the model's option `load`"
+    )
     trace: str = ""
     arrival_factors: list[float] = pydantic.Field(
         default_factory=list, description="factors on the trace's times between submissions"
@@ -93,21 +97,23 @@ class WorkloadConfig(_Section):
         default_factory=list, description="factors on the trace's sizes"
     )
     resample: Literal["", "weeks", "users"] = pydantic.Field(
-        default="", description="each seed draws another trace from this one, by weeks or by users"
+        default="", description="draw another trace from this trace for each seed, by weeks or by users"
     )
     feedback: Literal["", "chains"] = pydantic.Field(
         default="",
-        description="chains: once more, with jobs submitted when their users' earlier ones have ended",
+        description="chains: a second run, in which a user's job is submitted after the user's earlier jobs "
+        "have ended",
     )
     limit: int | None = pydantic.Field(default=None, ge=1)
     estimates: list[str | EstimatesConfig] = pydantic.Field(
         default_factory=list,
-        description="estimate models (a name, a model file, or {model, options, label}), each instead of "
-        "the workload's own estimates, which are called `own`",
+        description="estimate models (a name, a model file, or {model, options, label}) in turn; `own` "
+        "stands for the workload's own estimates",
     )
     latencies: list[Latency] = pydantic.Field(
         default_factory=list,
-        description="once with each: seconds that a start takes (0: none), or `measured` (method.measured)",
+        description="latencies in turn: seconds that a start takes (0: none), or `measured` (see "
+        "method.measured)",
     )
 
     @pydantic.model_validator(mode="after")
@@ -116,7 +122,7 @@ class WorkloadConfig(_Section):
             raise ValueError("either model or trace")
         ways = [name for name in WAYS if getattr(self, name)]
         if len(ways) > 1:
-            raise ValueError(f"one way of changing the load, found {', '.join(ways)}")
+            raise ValueError(f"a single way of changing the load, found {', '.join(ways)}")
         for name in ways:
             if any(not value > 0 for value in getattr(self, name)):
                 raise ValueError(f"{name}: numbers above 0, found {getattr(self, name)}")
@@ -133,17 +139,19 @@ class MethodConfig(_Section):
     system: Literal["open", "static", "closed"] = "open"
     warmup: str = pydantic.Field(default="auto", description="auto, none, such as 500 jobs, or 2d")
     cooldown: str = pydantic.Field(default="auto", description="auto, none, such as 500 jobs, or 2d")
-    precision: float = pydantic.Field(default=0.1, gt=0, description="wanted half width over the mean")
+    precision: float = pydantic.Field(
+        default=0.1, gt=0, description="wanted half width of the interval over the mean"
+    )
     estimates: str = ""
     interactive: str = ""
     usage: str = ""
     applications: str = ""
     overhead: str = ""
     measured: str = pydantic.Field(
-        default="", description="what was measured on a real cluster: a file of `headway starts --out`"
+        default="", description="measurements of a real cluster: a file of `headway starts --out`"
     )
     accept: dict[str | int, str] = pydantic.Field(
-        default_factory=dict, description="rule -> why it is not kept here"
+        default_factory=dict, description="rule -> reason why it is not kept here"
     )
 
     @pydantic.field_validator("accept")
@@ -158,30 +166,35 @@ class MethodConfig(_Section):
 class CampaignConfig(_Section):
     """A whole campaign file."""
 
-    processors: int | None = pydantic.Field(default=None, ge=1, description="size of a flat machine")
-    nodes: list[NodesConfig] = pydantic.Field(default_factory=list, description="nodes, instead of that")
+    processors: int | None = pydantic.Field(
+        default=None, ge=1, description="processors of a machine without nodes"
+    )
+    nodes: list[NodesConfig] = pydantic.Field(
+        default_factory=list, description="nodes, instead of processors"
+    )
     torus: TorusConfig | None = pydantic.Field(
-        default=None, description="midplanes in wired partitions, instead of that"
+        default=None, description="midplanes in wired partitions, instead of processors"
     )
     trace_pools: TracePoolsConfig | None = pydantic.Field(
-        default=None, description="which pools the traces' jobs are sent to, where nodes are of several"
+        default=None,
+        description="pools to which the traces' jobs are sent, where nodes belong to several pools",
     )
     pools: dict[str, PoolConfig] = pydantic.Field(
-        default_factory=dict, description="what is to hold of pools, by name: {debug: {tier: 5}}"
+        default_factory=dict, description="properties of pools, by name: {debug: {tier: 5}}"
     )
     energy: EnergyConfig | None = pydantic.Field(
-        default=None, description="an energy profile by name or file, or {profile, classes}"
+        default=None, description="an energy profile (a name or a file), or {profile, classes}"
     )
     policies: list[str | VariantConfig] = pydantic.Field(min_length=1)
     workloads: list[WorkloadConfig] = pydantic.Field(min_length=1)
-    seeds: int = pydantic.Field(default=10, ge=1, description="how many seeds, from first_seed on")
+    seeds: int = pydantic.Field(default=10, ge=1, description="number of seeds, from first_seed on")
     first_seed: int = pydantic.Field(default=1, ge=0)
     cycle: CycleSeconds | None = pydantic.Field(
         default=None, description="batch mode: jobs start only at multiples of this time (10s, 1m)"
     )
     method: MethodConfig = pydantic.Field(
         default_factory=MethodConfig,
-        description="what is measured, what was assumed, which rules are not kept",
+        description="measurements, assumptions, and rules that are not kept",
     )
 
     @pydantic.field_validator("energy", mode="before")
@@ -214,7 +227,7 @@ def plugin_configs(
             found.append(PluginConfig(name, options or {}, f"{where}[{at}]", beside))
         else:
             raise UserError(
-                f"{where}[{at}]: expected a plugin's name, or one name with its options, found {entry}"
+                f"{where}[{at}]: expected a plugin's name, or a name with its options, found {entry}"
             )
     return tuple(found)
 

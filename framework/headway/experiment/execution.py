@@ -131,7 +131,8 @@ def _alone(task: Task) -> Outcome:
             return Failed(
                 task.keys,
                 Failure(
-                    "its process was killed twice, the second time while nothing else ran (lack of memory?)"
+                    "its process was killed twice, the second time while no other workload ran (lack of "
+                    "memory?)"
                 ),
             )
 

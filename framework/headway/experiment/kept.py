@@ -105,12 +105,12 @@ class KeptRows:
         remedy = "Name another directory (--out), or run everything again (without --keep)."
         if theirs is None:
             raise UserError(
-                f"{path}: its rows cannot be kept, for {PARAMETERS} does not say what they were made with. "
+                f"{path}: its rows cannot be kept, because {PARAMETERS} does not name their parameters. "
                 f"{remedy}"
             )
         if theirs.get("definition") != mine["definition"]:
             raise UserError(
-                f"{path}: its rows cannot be kept, for they were made with other parameters: expected those "
-                f"of `{self._call}` (version {__version__}), found those of `{theirs.get('call')}` "
-                f"(version {theirs.get('version')}). {remedy}"
+                f"{path}: its rows cannot be kept, because they were made with other parameters: expected "
+                f"the parameters of `{self._call}` (version {__version__}), found the parameters of "
+                f"`{theirs.get('call')}` (version {theirs.get('version')}). {remedy}"
             )

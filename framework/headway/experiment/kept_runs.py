@@ -203,20 +203,20 @@ class KeptRuns:
         interrupted = not head.get("complete")
         if interrupted and lines and head.get("code") != self._head["code"]:
             raise UserError(
-                f"{self._path}: the {len(lines)} workloads that have run in this interrupted campaign were "
-                f"run by another program: expected headway {self._head['version']} as it is here, found "
-                f"{head.get('version')} with other source. {_REMEDY}"
+                f"{self._path}: the {len(lines)} finished workloads of this interrupted campaign were run "
+                f"by another program: expected headway {self._head['version']} as it is here, found "
+                f"{head.get('version')} with other source code. {_REMEDY}"
             )
         lost = len(lines.keys() - {run.digest for run in self._runs})
         if lost:
             state = "interrupted" if interrupted else "finished"
             raise UserError(
-                f"{self._path}: {lost} of the {len(lines)} workloads that have run in this {state} "
-                f"campaign do not belong to the one that is to run now. {_REMEDY}"
+                f"{self._path}: {lost} of the {len(lines)} finished workloads of this {state} campaign do "
+                f"not belong to the campaign that is to run now. {_REMEDY}"
             )
 
 
-_REMEDY = "Name another folder (--out), or drop what is there (--anew)."
+_REMEDY = "Name another folder (--out), or drop the earlier runs (--anew)."
 
 
 def run_missing(kept: KeptRuns, runner: Runner, on_done: Callable[[int], None]) -> list[Failed]:
@@ -236,7 +236,7 @@ def run_missing(kept: KeptRuns, runner: Runner, on_done: Callable[[int], None]) 
                 kept.add(run, outcome)
                 continue
             why = (
-                "its trace is another one where it ran: expected SHA-256 "
+                "its trace differed on the machine that ran it: expected SHA-256 "
                 f"{run.trace[:12]}…, found {found[:12]}…"
             )
             outcome = Failed(run.task.keys, Failure(why))

@@ -69,7 +69,7 @@ class PlannedStarts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         """For a person, in a line."""
-        said = [f"{self.began} of {self.planned} planned starts came"]
+        said = [f"{self.began} of {self.planned} planned starts took place"]
         if self.later:
             half, most, last = self.later
             said.append(f"half within {half:.1f} s, 95 % within {most:.1f} s, all within {last:.1f} s")

@@ -93,7 +93,7 @@ def published_rules(said: Published | str | None) -> str:
             lines.append(f"\n{word}: {', '.join(those)}.")
     notes = [f"{one.rule.name} ({one})" for one in found if one.outcome is Outcome.NOTED]
     if notes:
-        lines.append(f"\nTo know: {', '.join(notes)}.")
+        lines.append(f"\nAlso good to know: {', '.join(notes)}.")
     return head + "\n".join(lines) + "\n"
 
 
@@ -202,7 +202,7 @@ def _ends(name: str) -> Callable[[Published], Finding | None]:
             return None
         found: bool | None = getattr(said, name)
         if found is None:
-            return Finding(Kind.ASK, "nothing is said of it")
+            return Finding(Kind.ASK, "the paper does not say it")
         return Finding(Kind.KEPT, "left out") if found else Finding(Kind.WARN, "measured, too")
 
     return check
@@ -210,7 +210,7 @@ def _ends(name: str) -> Callable[[Published], Finding | None]:
 
 def _intervals(said: Published) -> Finding:
     if said.intervals is None:
-        return Finding(Kind.ASK, "nothing is said of them")
+        return Finding(Kind.ASK, "the paper does not mention them")
     if said.intervals:
         return Finding(Kind.KEPT, "confidence intervals")
     return Finding(Kind.WARN, "none is given")

@@ -77,7 +77,7 @@ def check_results(folder: Path, traces: Path | None, make: Callable[[Call], Repr
     if text == today:
         return Checked(page, None, State.FRESH, f"{_claims(text)} claims")
     return Checked(
-        page, None, State.STALE, f"its rows say something else today: {_differing(text, today)}", today
+        page, None, State.STALE, f"its rows give another table today: {_differing(text, today)}", today
     )
 
 
@@ -103,7 +103,7 @@ def judged_again(folder: Path, call: Call, traces: Path | None, paper: Reproduct
         except (ValueError, ArithmeticError, LookupError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise UserError(
-                f"its rows cannot be judged today, for columns of them are others ({reason})"
+                f"its rows cannot be judged today, because their columns have changed ({reason})"
             ) from error
     said = getattr(paper, "published", UNDECLARED)
     return claims_page(paper.title, str(call), claims, said, context.broken)
@@ -123,7 +123,7 @@ def check_page(page: Path) -> list[Checked]:
         elif table == block[3]:
             state, why = State.FRESH, f"as in {results}"
         else:
-            state, why = State.STALE, f"{results} says something else: {_differing(block[3], table)}"
+            state, why = State.STALE, f"{results} differs: {_differing(block[3], table)}"
         found.append(Checked(page, line, state, why, today))
     for other in tables_of(text):
         if not any(other.start() in span for span in included):

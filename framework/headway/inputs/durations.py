@@ -10,7 +10,7 @@ import pydantic
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 
-EXPECTED = "a time such as 30m, 1h30m, 2d or 45 (seconds), the longer unit first"
+EXPECTED = "a time such as 30m, 1h30m, 2d or 45 (seconds), with the longer unit first"
 
 
 def seconds_of(text: str) -> int | None:

@@ -39,4 +39,4 @@ def lines_of(
     except OSError as error:
         raise UserError(f"{path}: the list cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: no CSV: {error}") from error
+        raise UserError(f"{path}: not CSV: {error}") from error

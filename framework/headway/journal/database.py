@@ -314,8 +314,8 @@ def _check_schema(connection: Connection, name: str) -> None:
     raise UserError(
         f"journal {name}: expected schema version {SCHEMA_VERSION}, found {found}: "
         + (
-            f"a newer headway than this one ({__version__}) wrote it; use that one, or another journal"
+            f"a newer headway than {__version__} wrote it; use the newer headway, or another journal"
             if newer
-            else "it is damaged or no headway journal"
+            else "the file is damaged, or is no headway journal"
         )
     )

@@ -61,7 +61,7 @@ class LatencySummary(msgspec.Struct, frozen=True, omit_defaults=True):
             f"{what} half within {half:.1f} s, 95 % within {most:.1f} s, longest {longest:.1f} s ({count})"
             for what, count, (half, most, longest) in (
                 ("from a decision to the start", self.starts, self.start or (0, 0, 0)),
-                ("from an end to its being known", self.ends, self.end or (0, 0, 0)),
+                ("from an end until it is known", self.ends, self.end or (0, 0, 0)),
             )
             if count
         )

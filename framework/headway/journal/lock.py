@@ -35,7 +35,7 @@ def refusal(journal: str, found: str) -> Held:
     """What is raised when another process writes to a journal."""
     return Held(
         f"journal {journal}: another headway writes to it: {found or 'an unknown process'}. "
-        "Expected to be its only writer: stop the other one, or use another journal."
+        "Expected no other writer: stop the other headway, or use another journal."
     )
 
 
@@ -79,8 +79,9 @@ class FileLock:
                 return
             found = "another file was put into its place"
         raise Failure(
-            f"journal {self._journal}: {found} while headway wrote to it, and what it remembered is lost. "
-            "Started again, headway goes on with what is there then; put a backup there first if there is one"
+            f"journal {self._journal}: {found} while headway wrote to it, and its content is lost. If there "
+            "is a backup, put it there before the next start; headway continues with the journal that it "
+            "finds"
         )
 
     def release(self) -> None:

@@ -21,7 +21,7 @@ VERSION = 1
 
 
 class Refused(Failure):
-    """The other side does not know the key, or what came is no message of this connection."""
+    """The other side does not know the key, or the received data is no message of this connection."""
 
 
 class _Frame(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class Channel:
         try:
             greeting = msgspec.json.decode(self._line(), type=_Greeting)
         except msgspec.DecodeError as error:
-            raise Refused("the other side does not speak this protocol") from error
+            raise Refused("the peer does not speak this protocol") from error
         if greeting.version != VERSION or len(greeting.random) != 64:
             raise Refused(f"expected version {VERSION} of the protocol, found {greeting.version}")
         return greeting.random
@@ -90,17 +90,19 @@ class Channel:
         try:
             frame = msgspec.json.decode(line, type=_Frame)
         except msgspec.DecodeError as error:
-            raise Refused("what came is no message") from error
+            raise Refused("the received data is no message") from error
         expected = self._mac(self._there, frame.number, frame.text)
         if not hmac.compare_digest(expected, frame.mac):
             raise Refused("a message was not made with the site's key for this connection")
         if frame.number != self._received + 1:
-            raise Refused(f"expected message {self._received + 1}, found {frame.number}: it was repeated")
+            raise Refused(
+                f"expected message {self._received + 1}, found {frame.number}: a message was lost or repeated"
+            )
         self._received = frame.number
         try:
             return msgspec.json.decode(frame.text)
         except msgspec.DecodeError as error:
-            raise Refused("what came is no message") from error
+            raise Refused("the received data is no message") from error
 
     def _mac(self, side: bytes, number: int, text: str) -> str:
         said = side + b" %d " % number + text.encode()

@@ -29,9 +29,7 @@ def read_key(path: Path) -> bytes:
                 f"{path}: expected a key that only its owner can read (0600), found mode {mode:04o}"
             )
         if found.st_uid not in (0, os.geteuid()):
-            raise UserError(
-                f"{path}: expected a key of root's or of this user's, found user {found.st_uid}'s"
-            )
+            raise UserError(f"{path}: expected a key that root or this user owns, found user {found.st_uid}")
         key = opened.read(_MOST + 1).strip()
     if not _LEAST <= len(key) <= _MOST:
         raise UserError(f"{path}: expected a key of {_LEAST} to {_MOST} bytes, found {len(key)}")

@@ -24,15 +24,18 @@ class PartitionTimesConfig(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     prepare: _SecondsBySize = pydantic.Field(
-        default_factory=dict, description="a look, a place, the order: while that lasts no other job begins"
+        default_factory=dict,
+        description="seconds to choose a place and give the order; meanwhile no other job begins",
     )
     boot: _SecondsBySize = pydantic.Field(
-        default_factory=dict, description="from the order until it is ready"
+        default_factory=dict, description="seconds from the order until the partition is ready"
     )
     load: _SecondsBySize = pydantic.Field(
-        default_factory=dict, description="from a ready partition to the first instruction"
+        default_factory=dict, description="seconds from a ready partition to the first instruction"
     )
-    halt: _SecondsBySize = pydantic.Field(default_factory=dict, description="until it is free again")
+    halt: _SecondsBySize = pydantic.Field(
+        default_factory=dict, description="seconds until the partition is free again"
+    )
 
 
 class TorusConfig(pydantic.BaseModel):
@@ -40,28 +43,31 @@ class TorusConfig(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    shape: tuple[_Extent, _Extent, _Extent] = pydantic.Field(description="midplanes along x, y and z")
-    unit: int = pydantic.Field(default=512, ge=1, description="compute nodes of a midplane")
-    io_per_midplane: int = pydantic.Field(default=8, ge=1, description="I/O nodes of a midplane")
+    shape: tuple[_Extent, _Extent, _Extent] = pydantic.Field(
+        description="numbers of midplanes along x, y and z"
+    )
+    unit: int = pydantic.Field(default=512, ge=1, description="number of compute nodes of a midplane")
+    io_per_midplane: int = pydantic.Field(default=8, ge=1, description="number of I/O nodes of a midplane")
     connection: Literal["mesh", "torus"] = pydantic.Field(
-        default="mesh", description="how a partition is wired of which its job says nothing"
+        default="mesh", description="wiring of a partition whose job does not name it"
     )
     capacity: tuple[_Capacity, _Capacity, _Capacity] = pydantic.Field(
-        default=(1, 1, 1), description="partitions that may use a link at a time, along x, y and z"
+        default=(1, 1, 1), description="number of partitions that may use a link at a time, along x, y and z"
     )
     cables: list[tuple[str, str]] = pydantic.Field(
         default_factory=list,
-        description="every cable as [m0-0-0, m1-0-0]; checked, and counted as the capacity",
+        description="every cable, as [m0-0-0, m1-0-0]; the cables are checked, and their number is the "
+        "capacity",
     )
     deny_passthrough: list[Literal["x", "y", "z"]] = pydantic.Field(
         default_factory=list,
-        description="dimensions along which no torus is closed through other midplanes' switches",
+        description="dimensions along which no torus is closed through the switches of other midplanes",
     )
     proxy_stages: Literal["loadleveler", "all", "minimal", "slurm"] = pydantic.Field(
-        default="loadleveler", description="which stages of a job's life hold the scheduler up"
+        default="loadleveler", description="stages of a job during which the scheduler waits"
     )
     times: PartitionTimesConfig = pydantic.Field(default_factory=PartitionTimesConfig)
-    pool: str = pydantic.Field(default="pool", description="the pool that the midplanes form")
+    pool: str = pydantic.Field(default="pool", description="pool that the midplanes form")
 
     def description(self) -> ClusterDescription:
         """The machine as a cluster, a node for each midplane.

@@ -239,9 +239,9 @@ class Sleepers(Provisioner):
         if known is not None:
             if known.spec == spec:
                 return _OK
-            return Reply(Status.EXISTS, message=f"partition {spec.id} exists and is another one")
+            return Reply(Status.EXISTS, message=f"another partition {spec.id} exists")
         if spec.connection:
-            return Reply(Status.INCOMPATIBLE_STATE, message=f"nothing wires nodes as a {spec.connection}")
+            return Reply(Status.INCOMPATIBLE_STATE, message=f"no switch wires nodes as a {spec.connection}")
         strange = [node for node in spec.nodes if node not in self._nodes]
         if strange or not spec.nodes:
             return Reply(

@@ -54,8 +54,8 @@ def refuse_failed(failures: Iterable[PluginFailure]) -> None:
     if failed:
         which = "plugin" if len(failed) == 1 else "plugins"
         raise Failure(
-            f"{which} {', '.join(map(repr, failed))} failed each time, so these results are not what was "
-            "asked for; the log has the traceback of the first time"
+            f"{which} {', '.join(map(repr, failed))} failed at every call, so the results lack their "
+            "effect; the log has the traceback of the first failure"
         )
 
 

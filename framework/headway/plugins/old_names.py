@@ -47,7 +47,7 @@ REPLACED = {
     "by_booking": "nothing: it is not needed",
     "passes_over": "nothing: it is not needed",
     "unused": "nothing: it is not needed",
-    "lacks": "hook startup, which may raise UserError",
+    "lacks": "the hook startup, which may raise UserError",
     "goes_on": "hook restore, argument counting_on",
 }
 _WHY = {

@@ -204,7 +204,7 @@ def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
         axes.set_xlabel("wait")
-        axes.set_ylabel("jobs that waited at most so long")
+        axes.set_ylabel("jobs with at most this wait")
 
     return svg(draw, prefix, "Distribution of waits", width=THIRD, height=2.8)
 
@@ -218,7 +218,7 @@ def slowdown_by_size(runs: Sequence[Plotted], *, prefix: str) -> str:
     classes = [np.searchsorted(bounds, run.columns.processors, side="right") - 1 for run in runs]
     label = "processors"
     if len(np.unique(np.concatenate(classes))) > MOST_RANGES:
-        names, label = [*map(str, SIZE_CLASSES[:-1]), names[-1]], "processors, from so many on"
+        names, label = [*map(str, SIZE_CLASSES[:-1]), names[-1]], "processors, lower bound"
     return _by_class(runs, classes, names, label, prefix, "Bounded slowdown by size")
 
 

@@ -132,7 +132,7 @@ def estimates(study: Study, *, prefix: str) -> str:
             )  # fmt: skip
         _time_axis(axes, longest)
         axes.set_ylim(0, 102)
-        axes.set_ylabel("% of jobs, at most so long")
+        axes.set_ylabel("% of jobs with at most this time")
         axes.legend(frameon=False)
 
     return svg(draw, prefix, "Estimates and runtimes", width=5.6, height=3.1)
@@ -153,7 +153,7 @@ def popularity(study: Study, *, prefix: str) -> str:
             axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
             axis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("popularity rank of the estimate")
-        axes.set_ylabel("% of jobs that have it")
+        axes.set_ylabel("% of jobs with this estimate")
 
     return svg(draw, prefix, "Popularity of estimates", width=5.6, height=3.1)
 
@@ -216,7 +216,7 @@ def runtimes(study: Study, *, prefix: str) -> str:
         _time_axis(axes, longest)
         axes.set_ylim(0, 102)
         axes.set_xlabel("runtime")
-        axes.set_ylabel("% of the class that runs at most so long")
+        axes.set_ylabel("% of the class with at most this runtime")
         if axes.lines:
             axes.legend(frameon=False)
 

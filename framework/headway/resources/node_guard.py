@@ -69,7 +69,7 @@ class NodeGuard(NodeMoves):
         nodes = [self._guard_usable(name, max(count, 1), pool) for name, count in placement]
         node = self.free.lacking(request, nodes, [count for _, count in placement])
         if node is not None:
-            raise StateError(f"node {self.names[node]} has too little free for all that is to be there")
+            raise StateError(f"node {self.names[node]} has too little free for all jobs that would be there")
 
     def offers(self, placement: Placement, free: Ints, *, shared: bool = False) -> bool:
         """Whether a placement names nodes that are known, each once, and of none more processors than are
@@ -132,7 +132,7 @@ class NodeGuard(NodeMoves):
     def guard_behind(self, request: Request, placement: Placement, pool: str) -> None:
         """As :meth:`guard`, for the background: no processor has two processes there."""
         if request.exclusive:
-            raise StateError("the job asks for whole nodes, and nobody has one in the background")
+            raise StateError("the job asks for whole nodes, and no job has a whole node in the background")
         if request.parts:
             raise StateError("a job of several parts is not put into the background")
         self._guard_shape(request, placement)

@@ -143,7 +143,7 @@ class PluginFailure(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         often = "once" if self.times == 1 else f"{self.times} times"
-        ever = ", each time that it was called" if self.always else ""
+        ever = ", at every call" if self.always else ""
         place = f" ({self.place})" if self.place else ""
         return f"plugin {self.plugin!r} failed {often} in hook {self.hook}{ever}: {self.message}{place}"
 
@@ -207,6 +207,6 @@ class RunResult:
     #: Runs some of its jobs (in order of submission) again under the same configuration, each for as long
     #: as it ran
     #: here; or why that cannot be done.
-    again: Callable[[Sequence[JobResult]], RunResult] | str = "the run was not one of the emulated cluster"
+    again: Callable[[Sequence[JobResult]], RunResult] | str = "the run was not a run of the emulated cluster"
     #: What callers computed of the run and need more than once, each figure under a name of its own.
     computed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -209,7 +209,11 @@ class Gate:
         for decision in decided:
             if isinstance(decision, Start):
                 if decision.job_id in starts:
-                    self.leave_out("revise", "revise", f"job {decision.job_id} is started already; not again")
+                    self.leave_out(
+                        "revise",
+                        "revise",
+                        f"job {decision.job_id} is started already; the second start is dropped",
+                    )
                     continue
                 starts[decision.job_id] = decision
             wanted.append(decision)

@@ -306,7 +306,9 @@ class Passes:
             job = begun.get(decision.job_id)
             start: Start | None = decision
             if decision.job_id in named:
-                self._leave_out(plugin, f"job {decision.job_id} is started already; not again")
+                self._leave_out(
+                    plugin, f"job {decision.job_id} is started already; the second start is dropped"
+                )
                 continue
             if job is None:
                 start = self._begin(plugin, decision, view)

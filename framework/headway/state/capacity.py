@@ -47,7 +47,7 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
         state.regrouped = True
         _offer(state, pool)
     elif pool.flat is not description.flat:
-        kind = "flat" if description.flat else "one of nodes"
+        kind = "flat" if description.flat else "a pool of nodes"
         state.anomalies.append(f"pool {pool.name!r} cannot become {kind}; ignored")
         return
     else:

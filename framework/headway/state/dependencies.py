@@ -45,7 +45,7 @@ def _too_late(state: Facts, dependency: Dependency) -> str:
         return f", and {dependency.delay:g} s more" if dependency.delay else ""
     if past is None or _is_there(state, dependency.job_id):
         return ""
-    return f", which can never be: it is over, {past.outcome}"
+    return f", which can never happen: that job is over, {past.outcome}"
 
 
 def is_met(state: Facts, job: Job, dependency: Dependency) -> bool:

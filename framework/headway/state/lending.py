@@ -72,7 +72,7 @@ def why_not_resumed(state: Facts, job: Job) -> str:
     except StateError as error:
         return f"job {job.id}: {error}"
     if state.cluster.shares_out and (other := _open_start(state, job)):
-        return f"job {other} is being started on its nodes, and what it gets of them is not known yet"
+        return f"job {other} is being started on its nodes, and its share of them is not known yet"
     broken = state.nodes.broken(job.placement, state.now, end, inside(state, job))
     return f"job {job.id} would break reservation {broken.id} on its nodes" if broken is not None else ""
 

@@ -89,7 +89,7 @@ def licences_changed(state: Facts, event: ev.LicencesChanged) -> None:
     """There is more or less of something than before, or something new."""
     name, total = event.licence, event.total
     if total < 0:
-        state.anomalies.append(f"licence {name!r}: expected at least 0 of it, found {total}; ignored")
+        state.anomalies.append(f"licence {name!r}: expected an amount of at least 0, found {total}; ignored")
         return
     counted = begin_counting(state)
     if counted.total.get(name) == total:
@@ -98,8 +98,8 @@ def licences_changed(state: Facts, event: ev.LicencesChanged) -> None:
     counted.changed = True
     if (used := counted.used(name)) > total:
         state.notices.append(
-            f"licence {name!r}: {used} are in use and there are {total}; nobody starts with it until enough "
-            "have come back"
+            f"licence {name!r}: {used} are in use and there are only {total}; no job starts with this "
+            "licence until enough are free again"
         )
     for pool in state.pools.values():
         state.described.add(pool.name)

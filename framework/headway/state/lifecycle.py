@@ -34,7 +34,9 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
     description = event.job
     job_id = description.id
     if job_id in state.jobs:
-        state.anomalies.append(f"job {job_id} was submitted twice; the second is taken as a change")
+        state.anomalies.append(
+            f"job {job_id} was submitted twice; the second submission is taken as a change"
+        )
         job_changed(state, ev.JobChanged(time=event.time, job=description))
         return
     pool = state.pool_of(description)
@@ -102,7 +104,9 @@ def started(state: Facts, event: ev.JobStarted) -> None:
             face_start(state, job, event.placement, event.pool)
         occupy(state, job, event.placement, event.time)
     else:
-        state.anomalies.append(f"job {event.job_id} started again while {job.status.value}; the news is kept")
+        state.anomalies.append(
+            f"job {event.job_id} started again while {job.status.value}; the new start is kept"
+        )
         release(state, job)
         occupy(state, job, event.placement, event.time)
     job.status = _RUNNING

@@ -33,7 +33,7 @@ def guard_still_there(state: Facts, job: Job, placement: Placement, tier: str) -
         left = left.at_most(_still_at(state, left, other, source, before, tier))
         alone = job.request.exclusive or other.request.exclusive
         if alone or not left.has(job.request, place.nodes, place.counts):
-            raise StateError(f"job {job.id} may not have this: job {other.id} is still there")
+            raise StateError(f"job {job.id} cannot start there yet: job {other.id} is still there")
 
 
 def _still_at(state: Facts, left: Free, other: Job, source: Located, before: str, tier: str) -> Free:

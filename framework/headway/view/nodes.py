@@ -99,7 +99,7 @@ class NodeView(NodeFits):
         except StateError as error:
             if job.status is not Status.PENDING:
                 raise
-            self._state.anomalies.append(f"a placement that cannot be had: {error}; not started")
+            self._state.anomalies.append(f"an impossible placement: {error}; not started")
             if mine is not None:
                 self._bookings, self._ahead = bookings, None
             return None

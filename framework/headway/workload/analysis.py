@@ -361,7 +361,7 @@ def _zone_of_header(trace: Trace, notes: list[str]) -> tuple[tzinfo, str]:
             notes.append(f"TimeZone: expected seconds to add to UTC, less than a day; found {text!r}.")
         else:
             return offset, str(offset)
-    notes.append("The header says no usable time zone: hours and days are those of UTC.")
+    notes.append("The header names no usable time zone: hours and days are in UTC.")
     return UTC, "UTC"
 
 

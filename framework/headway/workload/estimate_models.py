@@ -235,5 +235,5 @@ def _asked(
         notes += [which + note for note in found.notes]
     beyond = int((runtime[rows] > estimate[rows]).sum())
     if beyond:
-        notes.append(f"{beyond:,} runtimes are beyond the new estimate: those jobs are ended at it")
+        notes.append(f"{beyond:,} runtimes are beyond the new estimate: these jobs end at it")
     return _Found(runtime, estimate, notes)

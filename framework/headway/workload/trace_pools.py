@@ -109,8 +109,8 @@ def _unknown(trace: Trace, job: TraceJob, number: int, pool_of: Mapping[int, str
     known = ", ".join(f"{number} ({pool})" for number, pool in sorted(pool_of.items())) or "none"
     return (
         f"{trace.path}:{trace.line_numbers[job.row]}: job {job.job.id}: expected a {chosen.by} that stands "
-        f"for a pool: {known}; found {number}. Name its pool in {chosen.source}.of, or one for all others in "
-        f"{chosen.source}.others"
+        f"for a pool: {known}; found {number}. Name its pool in {chosen.source}.of, or a pool for all other "
+        f"jobs in {chosen.source}.others"
     )
 
 

@@ -185,7 +185,7 @@ def test_a_broken_line_is_skipped_and_said_unless_strict(headway: Headway) -> No
     ran = headway("dry-run", "--trace", "broken.swf")
     assert ran.code == 0 and ran.out.startswith("easy: 40 jobs")
     said = "broken.swf: 1 line skipped: too few fields (line 8: expected 18 numbers, found 2 in '7 x')\n"
-    assert ran.err == f"{said}(--verbose names the lines)\n"
+    assert ran.err == f"{said}(--verbose prints the lines)\n"
 
 
 def test_a_process_ends_with_the_same_codes_and_keeps_the_outputs_apart(headway_process: Headway) -> None:
@@ -279,7 +279,7 @@ def test_characters_that_the_terminal_does_not_know_are_replaced(headway_process
 # --- the batch system ---------------------------------------------------------------------------
 
 #: What follows the message about a batch system that cannot be reached.
-LOOK = "`headway check -c slurm.yaml` looks at each step on the way to the cluster.\n"
+LOOK = "`headway check -c slurm.yaml` checks each step on the way to the cluster.\n"
 ASKING = ["run -c slurm.yaml", "dry-run -c slurm.yaml --from-cluster", "explain 5 -c slurm.yaml"]
 
 

@@ -82,7 +82,7 @@ def test_an_interrupted_campaign_goes_on_where_it_was(
     emulated(interrupt)
     ran = headway("compare", definition, "--out", out, "--workers", 1)
     assert ran.code == 130
-    assert "2 of 4 workloads are kept; the same command goes on" in ran.err
+    assert "2 of 4 workloads are kept; the same command continues" in ran.err
     assert not (out / "rows.csv").exists()
     with open(out / "runs.jsonl", "a") as stream:
         stream.write('{"run": "as the machine sto')
@@ -248,7 +248,7 @@ def test_repeat_says_whether_the_numbers_are_the_same(headway: Headway, trace: P
     (out / "rows.csv").write_text("\n".join(rows) + "\n")
     ran = headway("repeat", out, "--workers", 1)
     assert ran.code == 1
-    assert "with other source than here" in ran.err and "made with numpy 1.0, here is" in ran.err
+    assert "with other source code than here" in ran.err and "made with numpy 1.0, here is" in ran.err
     assert "1 of 2 emulations gave other numbers" in ran.err
     assert f"{trace.name}, 1, easy, seed 1: jobs was 39.0, is 40.0" in " ".join(ran.err.split())
 

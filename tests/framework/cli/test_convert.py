@@ -70,7 +70,7 @@ def test_names_broken_lines(headway: Headway, cloud: Path) -> None:
     assert ran.code == 0
     said = "expected S, ET, EP, RT or RP in field 20, found 'XT'"
     assert ran.err == (
-        f"log.cwf: 1 line skipped: unknown request type (line 4: {said})\n(--verbose names the lines)\n"
+        f"log.cwf: 1 line skipped: unknown request type (line 4: {said})\n(--verbose prints the lines)\n"
     )
     ran = headway("convert", cloud, "out.cwf", "-v")
     assert "log.cwf:4: expected S, ET, EP, RT or RP in field 20, found 'XT'\n" in ran.err

@@ -182,7 +182,7 @@ def test_feedback_is_run_beside_the_open_replay(headway: Headway, tmp_path: Path
     ran = headway("dry-run", "--trace", trace, "--feedback", "chains", "--out", "out")
     assert (ran.code, ran.err) == (0, "")
     assert (
-        "feedback: 1 of 3 jobs follow another one, as the trace says; with it mean wait 30 s, "
+        "feedback: 1 of 3 jobs follow another job, as the trace says; with it mean wait 30 s, "
         "bounded slowdown 1.30; open replay mean wait 1 min 20 s, bounded slowdown 1.80"
     ) in " ".join(ran.out.split())
     assert [job["submit_time"] for job in jobs_of(tmp_path / "out")] == ["0", "10", "230"]
@@ -259,7 +259,7 @@ def test_broken_lines_are_counted_on_standard_error_and_named_with_verbose(
     trace.write_text("\n".join(lines) + "\n")
     ran = headway("dry-run", "--trace", trace)
     assert ran.code == 0 and ran.out.startswith("easy: 40 jobs")
-    assert ran.err.splitlines()[-1] == "(--verbose names the lines)"
+    assert ran.err.splitlines()[-1] == "(--verbose prints the lines)"
     assert f"{trace}: 1 line skipped: too few fields" in ran.err.replace("\n", " ")
     assert ":11:" not in ran.err
     said = headway("dry-run", "--trace", "small.swf", "--verbose").err
@@ -405,7 +405,7 @@ def test_a_plugin_that_fails_each_time_is_logged_once_and_the_command_does_not_s
     assert ran.stderr.count("plugin failed") == 3, "the first time, the 10th, and the 40th, which is the last"
     assert "headway: plugin 'raises' failed each time, so these results are not what" in ran.stderr
     shown = " ".join(ran.stdout.split())
-    assert "The plugin 'raises' failed 40 times in hook schedule, each time that it was called: " in shown
+    assert "The plugin 'raises' failed 40 times in hook schedule, at every call: " in shown
     assert "40 jobs still wait:" in shown and "the policy starts neither" in shown
     assert (tmp_path / "out" / "metrics.json").exists()
 

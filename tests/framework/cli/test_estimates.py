@@ -172,7 +172,7 @@ def test_a_broken_model_file_is_named(headway: Headway, text: str, said: str) ->
 
 def test_only_what_can_be_fitted_is(headway: Headway) -> None:
     ran = headway("estimates", "fit", trace("log.swf"), "-o", "site.yaml", "--model", "exact")
-    assert (ran.code, ran.err) == (2, "headway: estimate model exact: it has nothing to fit\n")
+    assert (ran.code, ran.err) == (2, "headway: estimate model exact: it has no parameter to fit\n")
     ran = headway("estimates", "fit", trace("log.swf", without=40), "-o", "site.yaml")
     assert ran.err == "headway: log.swf: expected jobs with a runtime and an estimate, found none\n"
 

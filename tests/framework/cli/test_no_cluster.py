@@ -35,7 +35,7 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_the_command_that_looks_further_is_named(headway: Headway, config: Path, command: list[str]) -> None:
     ran = headway(*command, "-c", config)
     assert ran.code in (1, 2) and ran.err.startswith("headway: ")
-    assert f"`headway check -c {config}` looks at each step on the way to the cluster." in ran.err
+    assert f"`headway check -c {config}` checks each step on the way to the cluster." in ran.err
 
 
 def test_a_run_that_cannot_begin_leaves_no_journal(headway: Headway, config: Path, tmp_path: Path) -> None:

@@ -24,5 +24,5 @@ def test_a_stopped_pool_is_to_be_opened_or_managed_or_given_nodes_of_its_own() -
     """A pool that headway manages is closed, too, while its queue is stopped."""
     (said,) = check_pools(cluster(night_open=False), {})
     assert (said.subject, said.ok, said.known) == ("pool night", True, False)
-    remedy = "if headway manages it, open it; else let headway manage it, or give it nodes of its own"
+    remedy = "if headway manages the pool, open it; else let headway manage it, or give it nodes of its own"
     assert said.remedy == remedy

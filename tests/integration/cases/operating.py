@@ -103,7 +103,7 @@ class Operating:
         tell("started", plugins=["fcfs", "first-fit"])
         second = system.submit(minutes=1)
         assert waits(second)
-        refusal = "the new configuration is wrong; the old one stays in force"
+        refusal = "the new configuration is wrong; the old configuration stays in force"
         tell(refusal, plugins=["easyy", "first-fit"])
         assert "easyy" in daemon.said(refusal)[0]["error"] and "easy" in daemon.said(refusal)[0]["error"]
         assert daemon.said(refusal)[0]["level"] == "error"

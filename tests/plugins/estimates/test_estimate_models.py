@@ -151,7 +151,7 @@ def test_runtimes_beyond_the_new_estimate_stay_and_are_told_of():
         workload, chosen_model(CATALOGUE, "tsafrir05", {"maximum": "1h", "pairs": [["1h", 100]]}, "test"), 1
     )
     assert {job.runtime for job in found.jobs} == {5_000}
-    assert "30 runtimes are beyond the new estimate: those jobs are ended at it" in found.notes
+    assert "30 runtimes are beyond the new estimate: these jobs end at it" in found.notes
 
 
 def test_a_campaigns_scenario_has_its_estimates_from_a_model_and_by_the_seed():

@@ -44,7 +44,7 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path),
               help="Trace, in any format of docs/workloads.md: .swf, .cwf, .json, sacct.")  # fmt: skip
 @click.option("--workload", metavar="MODEL",
-              help="Draw the jobs from a workload model; `headway generate` lists them.")  # fmt: skip
+              help="Draw the jobs from a workload model; `headway generate` lists the models.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="An option of the model. Repeatable.")  # fmt: skip
 @estimates_option
@@ -53,27 +53,28 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("--from-cluster", is_flag=True,
               help="Start from a copy of the configured cluster's queue and nodes.")  # fmt: skip
 @click.option("--processors", type=COUNT, metavar="N",
-              help="Size of a flat machine. Default: as configured, else the trace header's.")  # fmt: skip
+              help="Processors of a machine without nodes. Default: as configured, else the size in the "
+                   "trace's header.")  # fmt: skip
 @click.option("--policy", metavar="NAME",
-              help="Policy or preset, instead of the configured policy; other plugins stay. "
-              "Default: easy.")  # fmt: skip
+              help="Policy or preset instead of the configured policy; other plugins stay enabled. Default: "
+                   "easy.")  # fmt: skip
 @click.option("--with", "further", multiple=True, metavar="NAME",
-              help="Enable this plugin, too, behind the others (such as fairness). Repeatable.")  # fmt: skip
+              help="Enable this plugin, too, after the others (such as fairness). Repeatable.")  # fmt: skip
 @plugin_option
 @adapter_option
 @click.option("--energy", "energy", metavar="PROFILE",
-              help="Energy profile, installed (chandio2014, present-day) or a file: adds power and energy "
-              "to the results.")  # fmt: skip
+              help="Energy profile: an installed profile (chandio2014, present-day) or a file. Adds power "
+                   "and energy to the results.")  # fmt: skip
 @click.option("--licences", "licences_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Which licences jobs need, lines job_id,licence,amount; how many there are is "
-              "emulation.licences.")  # fmt: skip
+              help="CSV file with the licences that jobs need: job_id,licence,amount. emulation.licences "
+                   "gives the totals.")  # fmt: skip
 @click.option("--switches", "switches_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="On how many switches jobs may lie, lines job_id,switches,wait (for the placement "
-              "tree).")  # fmt: skip
+              help="CSV file with the most switches of each job: job_id,switches,wait (for the placement "
+                   "tree).")  # fmt: skip
 @click.option("--cpu", "cpu_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="How much of a processor each process of a job uses, lines job_id,cpu (for policies that "
-              "share processors). Default: drawn.")  # fmt: skip
-@click.option("--limit", type=COUNT, metavar="N", help="Run the first N accepted jobs only.")
+              help="CSV file with the CPU use of each job's processes: job_id,cpu (for policies that share "
+                   "processors). Default: drawn.")  # fmt: skip
+@click.option("--limit", type=COUNT, metavar="N", help="Run only the first N accepted jobs.")
 @click.option("--first", type=COUNT, metavar="N", help="Filter: the first N jobs of the trace.")
 @click.option("--last", type=COUNT, metavar="N", help="Filter: the last N jobs of the trace.")
 @click.option("--window", nargs=2, type=float, metavar="START END",
@@ -85,13 +86,13 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("--scale-sizes", type=FACTOR, metavar="FACTOR",
               help="Filter: multiply the jobs' processors, up to the machine's.")  # fmt: skip
 @click.option("--feedback", type=click.Choice(["none", "chains"]), default="none", show_default=True,
-              help="chains: users submit their next job as long after their last one ended as in the trace "
-              "(fields 17 and 18, else inferred). Run beside the open replay.")  # fmt: skip
+              help="chains: users submit their next job as long after the end of their last job as in the "
+                   "trace (fields 17 and 18, else inferred). Run beside the open replay.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), metavar="N",
-              help="Seed of what is drawn at random. Default: as configured, else 0.")  # fmt: skip
+              help="Seed of all random draws. Default: as configured, else 0.")  # fmt: skip
 @click.option("--draws", type=COUNT, default=1, metavar="N",
-              help="Run so often, each time with other random draws (latencies, faults), and report the run "
-              "that is nearest to the middle of all. Default: 1.")  # fmt: skip
+              help="Number of runs, each with other random draws (latencies, faults); the run nearest to "
+                   "the middle of all is reported. Default: 1.")  # fmt: skip
 @click.option("--cycle", type=Duration((86400.0, "a day")), metavar="TIME",
               help="Batch mode: start jobs only at multiples of this time (10s, 1m). "
               "Default: as configured, else at every event.")  # fmt: skip
@@ -102,7 +103,8 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
 @single_options
 @click.option("-v", "--verbose", is_flag=True,
-              help="Name each line that was skipped or mended, and each job that was refused.")  # fmt: skip
+              help="Print each line that was skipped or corrected, and each job that was "
+                   "refused.")  # fmt: skip
 def command(**given: Any) -> None:
     """Run a trace, a model's workload, or a copy of the live queue, in the emulated cluster.
 

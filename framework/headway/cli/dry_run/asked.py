@@ -132,9 +132,7 @@ class Asked:
         work, chance, method = self.work, self.chance, self.method
         sources = (work.from_cluster, work.trace_path is not None, work.workload is not None)
         if sum(sources) != 1:
-            raise click.UsageError(
-                "expected one of --trace FILE, --workload MODEL or -c CONFIG --from-cluster"
-            )
+            raise click.UsageError("expected --trace FILE, --workload MODEL or -c CONFIG --from-cluster")
         if work.settings and work.workload is None:
             raise click.UsageError("--set goes with --workload")
         if work.from_cluster and self.plugins.config_path is None:

@@ -84,7 +84,7 @@ def _run(asked: Asked, site: Site, work: Work) -> _Done:
         about["draws"] = f"{asked.chance.draws}; {apart}"
     opened = None
     if asked.work.in_chains:
-        about["feedback"] = f"{len(work.chains)} of {len(work.jobs)} jobs follow another one" + (
+        about["feedback"] = f"{len(work.chains)} of {len(work.jobs)} jobs follow another job" + (
             ", as inferred from think times" if work.inferred else ", as the trace says"
         )
         with job_progress(f"{site.label}, open", work.jobs) as advance:
@@ -144,7 +144,10 @@ def _configured_latencies(config: Config) -> Latencies | None:
         return None
     found = measured_latencies(config)
     if found is None:
-        said = f"emulation.latency: nothing was measured yet in the journal {config.journal}; without any"
+        said = (
+            f"emulation.latency: the journal {config.journal} has no measurements yet; the run has no "
+            "latencies"
+        )
         say(said, messages(), style="yellow")
     return found
 

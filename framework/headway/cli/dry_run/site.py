@@ -127,9 +127,9 @@ def _tell_what_is_emulated_alone(
         return
     for name in Plugins.load(configs, catalogue, None).requiring("lending"):
         say(
-            f"{where}: plugin {name!r} suspends jobs to make room, and this cluster keeps their processors "
-            "for them: only in emulation others get these, and `headway run` refuses it; requeue or cancel "
-            "them instead",
+            f"{where}: plugin {name!r} suspends jobs to make room, and this cluster keeps the processors of "
+            "a suspended job: only the emulation gives them to other jobs, and `headway run` refuses the "
+            "plugin; requeue or cancel jobs instead",
             messages(), style="yellow",
         )  # fmt: skip
 

@@ -119,8 +119,8 @@ def _print_forecast(result: RunResult, since: float) -> None:
     if unknown := len(waiting) - len(starting):
         these = "1 job waits" if unknown == 1 else f"{unknown} jobs wait"
         say(
-            f"\n{these} for something that cannot be foreseen, such as a release from hold: the summary says "
-            "what, and `headway explain JOB` of each job."
+            f"\n{these} for something that cannot be foreseen, such as a release from hold: the summary and "
+            "`headway explain JOB` say for what."
         )
 
 

@@ -175,7 +175,7 @@ def skewed(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "31", "all jobs averaged together",
-    "Where most jobs wait not at all, those that wait, classes and prime time are shown by themselves.",
+    "Where most jobs do not wait, the waiting jobs, classes and prime time are shown separately.",
     severity=2, stage=Stage.COMPARISON,
 )  # fmt: skip
 def together(evidence: Evidence) -> Iterator[Finding]:
@@ -184,7 +184,7 @@ def together(evidence: Evidence) -> Iterator[Finding]:
         by_class = {name: _mean(rows, f"mean wait {name}") for name in ("SN", "LN", "SW", "LW")}
         # A class without jobs has no mean.
         classes = ", ".join(f"{name} {wait:.0f} s" for name, wait in by_class.items() if wait == wait)
-        message = f"{1 - waiting:.0%} of jobs wait not at all; the others {mean:.0f} s; by class {classes}"
+        message = f"{1 - waiting:.0%} of jobs do not wait; the others {mean:.0f} s; by class {classes}"
         day, night = _mean(rows, "mean wait prime time"), _mean(rows, "mean wait other time")
         if day == day or night == night:
             message += f"; submitted in prime time {day:.0f} s, else {night:.0f} s"
@@ -195,7 +195,7 @@ def together(evidence: Evidence) -> Iterator[Finding]:
 @rule(
     "G1",
     "not repeatable",
-    "What is needed to repeat the campaign is kept.",
+    "All inputs that a repetition of the campaign needs are kept.",
     severity=3,
     stage=Stage.COMPARISON,
 )

@@ -38,7 +38,8 @@ def few_workloads(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "6", "open model without feedback",
-    "Submissions react to waiting beside the open replay (feedback: chains), or it is said that they do not.",
+    "Submissions react to waiting beside the open replay (feedback: chains), or `method` says that they do "
+    "not.",
     severity=2, stage=Stage.DEFINITION,
 )  # fmt: skip
 def feedback(evidence: Evidence) -> Iterator[Finding]:
@@ -72,12 +73,12 @@ def feedback(evidence: Evidence) -> Iterator[Finding]:
     severity=1, stage=Stage.DEFINITION,
 )  # fmt: skip
 def usage(evidence: Evidence) -> Iterator[Finding]:
-    yield _asked(evidence.campaign.method.usage, "usage", "what is the machine used for, and by whom?")
+    yield _asked(evidence.campaign.method.usage, "usage", "what is the machine used for, and by which users?")
 
 
 @rule(
     "8", "black-box applications",
-    "It is said what jobs are in the emulation.",
+    "`method` says how the emulation treats jobs.",
     severity=1, stage=Stage.DEFINITION,
 )  # fmt: skip
 def black_boxes(evidence: Evidence) -> Iterator[Finding]:
@@ -133,7 +134,7 @@ def speedup(evidence: Evidence) -> Iterator[Finding]:
             kind = Kind.WARN if one.speedup == "linear" else Kind.KEPT
             yield Finding(kind, f"{one.speedup} speedup assumed", variant=one.label)
         elif Resize in one.needs:
-            yield Finding(Kind.WARN, "resizes jobs and does not say with which speedup", variant=one.label)
+            yield Finding(Kind.WARN, "resizes jobs and does not name the speedup", variant=one.label)
 
 
 @rule(
@@ -173,7 +174,10 @@ def nobody_backfills(evidence: Evidence) -> Iterator[Finding]:
 def estimates_of_work(evidence: Evidence) -> Iterator[Finding]:
     for one in evidence.traits:
         if one.levels > 1 and one.reads_estimates:
-            message = "the emulation counts work against estimates: who shares is not cut off early"
+            message = (
+                "the emulation counts work against estimates: a job that shares processors is not cut off "
+                "early"
+            )
             yield Finding(Kind.KEPT, message, variant=one.label)
 
 
@@ -226,7 +230,7 @@ def _measured(evidence: Evidence) -> str:
 def _nothing_measured(evidence: Evidence) -> str:
     real = evidence.campaign.method.real
     if real is not None:
-        return f"no latency was measured yet of cluster {real.cluster}: a daemon that drives does"
+        return f"no latency of cluster {real.cluster} was measured yet: a daemon in mode drive measures it"
     return f"no journal of a real cluster was used: {_USE}"
 
 
@@ -244,7 +248,7 @@ def _of_latencies(latencies: Latencies) -> dict[str, float]:
 
 @rule(
     "32", "simulation only",
-    "Planned starts stand beside real ones (method.measured), or it is said that all was emulated.",
+    "Planned starts stand beside real starts (method.measured), or `method` says that all was emulated.",
     severity=1, stage=Stage.DEFINITION,
 )  # fmt: skip
 def emulated_only(evidence: Evidence) -> Iterator[Finding]:
@@ -264,9 +268,7 @@ def emulated_only(evidence: Evidence) -> Iterator[Finding]:
         numbers |= {f"later p{100 * q:.0f}": value for q, value in zip(QUANTILES, starts.later, strict=False)}
         yield Finding(Kind.KEPT, f"cluster {real.cluster}, {how}: {starts}", numbers=numbers)
     if not counted:
-        message = (
-            f"emulated only: no planned start of cluster {real.cluster} came in the time that was counted"
-        )
+        message = f"emulated only: no planned start of cluster {real.cluster} came in the counted time"
         yield Finding(Kind.NOTE, message)
 
 

@@ -50,7 +50,7 @@ def too_many(bad: int, runs: int) -> bool:
 
 @rule(
     "26", "internal fragmentation",
-    "Little of what jobs hold was not asked for.",
+    "Jobs hold little that they did not ask for.",
     severity=1, stage=Stage.RUN,
 )  # fmt: skip
 def fragmentation(evidence: Evidence) -> Iterator[Finding]:

@@ -51,7 +51,7 @@ def _per_scenario(found: list[Finding]) -> Iterator[Finding]:
 
 @rule(
     "1", "invalid statistical models",
-    "Models have sizes like logs, most of them powers of two, and bursty arrivals.",
+    "Models have sizes like logs, mostly powers of two, and bursty arrivals.",
     severity=3, stage=Stage.WORKLOAD,
 )  # fmt: skip
 def models(evidence: Evidence) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ def bursts(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "5", "flurries and polluted data",
-    "Logs are cleaned ones, and no user floods a week.",
+    "Logs are cleaned, and no user floods a week.",
     severity=2, stage=Stage.WORKLOAD,
 )  # fmt: skip
 def flurries(evidence: Evidence) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def flurries(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "12", "oversimplified memory",
-    "Memory that a log knows is used; moldable jobs say what they need at least.",
+    "Memory that a log knows is used; moldable jobs name their least memory.",
     severity=1, stage=Stage.WORKLOAD,
 )  # fmt: skip
 def memory(evidence: Evidence) -> Iterator[Finding]:
@@ -163,7 +163,7 @@ def memory(evidence: Evidence) -> Iterator[Finding]:
     molding = [one.label for one in evidence.traits if Resize in one.needs]
     for facts in evidence.workloads if molding else ():
         if facts.moldable == 0:
-            message = "jobs are made smaller, and none says on how many processors its memory fits"
+            message = "jobs are made smaller, and no job says on how many processors its memory fits"
             yield Finding(Kind.REFUSE, message, **_where(facts), variant=molding[0])
             return
 
@@ -182,7 +182,7 @@ def interactive(evidence: Evidence) -> Iterator[Finding]:
         if facts.interactive > INTERACTIVE and not said:
             message = (
                 f"{facts.interactive:.0%} of jobs are of the interactive queue, {shares}: "
-                "method.interactive: are they included, left out?"
+                "method.interactive: are they included or left out?"
             )
             found.append(Finding(Kind.ASK, message, **_where(facts), numbers=numbers))
         else:
@@ -193,7 +193,7 @@ def interactive(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "15", "runtimes as estimates",
-    "Policies that read estimates get such as users give.",
+    "Policies that read estimates get estimates like users'.",
     severity=3, stage=Stage.WORKLOAD,
 )  # fmt: skip
 def estimates(evidence: Evidence) -> Iterator[Finding]:
