@@ -273,7 +273,7 @@ def test_starts_in_flight_are_recognised_after_a_crash(
     daemon.start()
     daemon.until(lambda: len(daemon.events(ev.JobReleasing)) == 4, what="it sees the starts on their way")
     assert sorted(event.job_id for event in daemon.events(ev.JobReleasing)) == ids[:4]
-    assert sorted(e["job"] for e in daemon.said("a start is on its way from before")) == ids[:4]
+    assert sorted(e["job"] for e in daemon.said("a start is still on its way since the last run")) == ids[:4]
     conf = Path(cluster.conf)
     conf.write_text(conf.read_text().replace(patience, "batch_sched_delay=0"))
     # A delay that is being waited out takes no new value.

@@ -65,7 +65,7 @@ def imported(cluster: SlurmCluster, folder: Path) -> dict[str, object]:
     words = ("import", "slurm", "slurm.conf", "slurm.dump", "qos.txt", "--out", "imported.yaml")
     done = subprocess.run([HEADWAY, *words], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 remarks on what is not carried over" in done.stdout + done.stderr
+    assert "0 remarks on settings that are not carried over" in done.stdout + done.stderr
     found = yaml.safe_load((folder / "imported.yaml").read_text())
     assert isinstance(found, dict)
     return found
@@ -151,7 +151,7 @@ def test_what_was_imported_drives(accounted: SlurmCluster, tmp_path: Path) -> No
             submit(cluster, user, account, "-n2", "-t2", "-q", qos, "--wrap", diary.script(1))
             for user, account, qos in who
         ]
-        taken = "took a job over: it is held for headway"
+        taken = "a job was taken over and is held for headway"
         site.until(lambda: set(waiting) <= {one["job"] for one in site.said(taken)}, what="they wait")
         head, *rows = (line.split("|") for line in site.command("priority", "-P").stdout.splitlines())
         priority = {row[0]: dict(zip(head[2:], map(float, row[2:]), strict=True)) for row in rows}

@@ -22,19 +22,19 @@ from headway_adapters.commands.server import Fault
               help="Processors (LSF: slots) of each host, or of each virtual node.")  # fmt: skip
 @click.option("--memory", default="16gb", show_default=True, help="Memory of each host.")
 @click.option("--vnodes", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="PBS: virtual nodes of each host.")  # fmt: skip
-@click.option("--hosts", default="", help="Names of the hosts, with commas; instead of --nodes.")
+              help="PBS: number of virtual nodes of each host.")  # fmt: skip
+@click.option("--hosts", default="", help="Names of the hosts, separated by commas, instead of --nodes.")
 @click.option("--name", default="", help="Name of the PBS server, or of the LSF cluster.")
-@click.option("--queue", "queues", multiple=True, help="A queue; repeatable, the first is the default.")
+@click.option("--queue", "queues", multiple=True, help="A queue. Repeatable; the first queue is the default.")
 @click.option("--flavour", type=click.Choice(["ibm", "volclava"]), default="ibm", show_default=True,
-              help="LSF: whose commands.")  # fmt: skip
+              help="LSF: the product whose commands are emulated.")  # fmt: skip
 @click.option("--speed", type=FiniteRange(min=0.001), default=1.0, show_default=True,
-              help="Jobs go so many times faster than the clock.")  # fmt: skip
+              help="Factor by which jobs run faster than the clock.")  # fmt: skip
 @click.option("--no-scheduling", is_flag=True,
               help="Begin with the batch system's own scheduler switched off.")  # fmt: skip
 @click.option("--fault", "fault_text", default="none", show_default=True,
-              help="What is wrong from the beginning: none, down, slow:SECONDS, truncate, garbage or "
-              "refuse-start; with @COMMAND,... only for those.")  # fmt: skip
+              help="Fault from the beginning: none, down, slow:SECONDS, truncate, garbage or refuse-start; "
+                   "with @COMMAND,... only for these commands.")  # fmt: skip
 def command(
     system: str, directory: Path, nodes: int, cpus: int, memory: str, vnodes: int, hosts: str, name: str,
     queues: tuple[str, ...], flavour: str, speed: float, no_scheduling: bool, fault_text: str,

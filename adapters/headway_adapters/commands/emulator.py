@@ -128,10 +128,10 @@ class Emulator:
         """A user that can write there decides what the commands are, and where ``client`` is written."""
         found = self.directory.stat()
         if found.st_uid != os.geteuid() or found.st_mode & stat.S_IWOTH:
-            whose = "others can write" if found.st_uid == os.geteuid() else f"is user {found.st_uid}'s"
+            whose = "other users can write" if found.st_uid == os.geteuid() else f"is user {found.st_uid}'s"
             raise UserError(
-                f"emulate-commands {self.directory}: expected a directory of your own that others cannot "
-                f"write, found one that {whose}"
+                f"emulate-commands {self.directory}: expected a directory of this user that other users "
+                f"cannot write, found a directory that {whose}"
             )
 
     # ------------------------------------------------------------------ answering
@@ -167,7 +167,7 @@ class Emulator:
 
     def _control(self, call: Call) -> Reply:
         if not call.caller.manager:
-            return Reply(1, "", f"{CONTROL}: only root and who started the emulator may do this\n")
+            return Reply(1, "", f"{CONTROL}: only root and the user that started the emulator may do this\n")
         verb, *words = call.words or ("status",)
         action = self._control_words.get(verb)
         if action is None:

@@ -168,7 +168,7 @@ class Bundles:
             if not 0 < processors <= member.job.request.processors:
                 return f"job {name} has {member.job.request.processors} processors, not {processors}"
         if not decision.placement or bundle.application is None:
-            return f"job {decision.job_id}: expected the members that it is to use, found none"
+            return f"job {decision.job_id}: expected the members that the bundle is to use, found none"
         application = bundle.application
         application.book(now)
         self._stop_moving(bundle)
@@ -208,7 +208,7 @@ class Bundles:
         for name in bundle.leaving:
             member = bundle.members.get(name)
             if member is not None:
-                self._leave(member, now, "completed", "its processes have left", machine.news)
+                self._leave(member, now, "completed", "the processes of the bundle have left", machine.news)
         bundle.leaving = []
         machine.agenda.moved = True
         self._go_on(bundle)
@@ -224,7 +224,7 @@ class Bundles:
             assert application is not None
             application.book(now)
             if execution.job.id not in bundle.active:
-                self._leave(execution, now, "completed", "its processes have left", events)
+                self._leave(execution, now, "completed", "the processes of the bundle have left", events)
                 return
             if application.work > _NOTHING:
                 self._leave(execution, now, "timed out", "its time limit", events)

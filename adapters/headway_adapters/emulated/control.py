@@ -125,7 +125,7 @@ class ControlSystem(Bridge):
         if known is not None:
             if known.spec == spec:
                 return _NO_EFFECT
-            return Reply(Status.EXISTS, message=f"partition {spec.id} exists and is another one")
+            return Reply(Status.EXISTS, message=f"another partition {spec.id} exists")
         for name in spec.nodes:
             if name not in self.geometry.index:
                 return Reply(Status.NOT_FOUND, message=f"no midplane is called {name}")
@@ -255,7 +255,7 @@ class ControlSystem(Bridge):
         if known is not None:
             if known.spec == spec:
                 return _NO_EFFECT
-            return Reply(Status.EXISTS, message=f"job {spec.id} exists and is another one")
+            return Reply(Status.EXISTS, message=f"another job {spec.id} exists")
         if spec.partition not in self._blocks:
             return _not_found("partition", spec.partition)
         self._tasks[spec.id] = _Task(spec)

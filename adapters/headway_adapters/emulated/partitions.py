@@ -226,7 +226,7 @@ class Partitions:
     def _conflict(self, box: Box) -> str:
         nodes, _ = self.geometry.masks(box)
         if nodes & self._wires.busy:
-            return f"{box}: another partition is booted there, and has to be given back first"
+            return f"{box}: another partition is booted there and must be given back first"
         return f"{box}: links are in use by other partitions"
 
     def begin_with(self, jobs: Sequence[str]) -> None:

@@ -268,7 +268,7 @@ class Federation(ClusterAdapter):
             )
         for name, said in silent.items():
             self._log.error(
-                "a cluster does not answer; the others go on without it", cluster=name, error=said
+                "a cluster does not answer; the other clusters go on without it", cluster=name, error=said
             )
         parts = [self._join(member) for member in found]
         return ClusterDescription(
@@ -499,7 +499,7 @@ class Federation(ClusterAdapter):
             try:
                 found.append((name, self._names.inward(name).renamed(part)))
             except Elsewhere as error:
-                raise Elsewhere(f"{kind}: {error}; nothing leaves its cluster") from None
+                raise Elsewhere(f"{kind}: {error}; jobs and nodes stay in their cluster") from None
         return found
 
     def _cluster_of(self, decision: d.Decision) -> str:

@@ -77,7 +77,7 @@ def _capabilities(kind: Flavour, options: LsfOptions) -> Check:
     able = kind.capabilities(options)
     missing = sorted(EVERYTHING - able, key=lambda decision: decision.__name__)
     if not missing:
-        return Check("this LSF can", True, "all that headway may ask of an LSF")
+        return Check("this LSF can", True, "all commands that headway may use of an LSF")
     why = "; ".join(f"{decision.__name__}: {kind.why_not(decision)}" for decision in missing)
     return Check("this LSF can", True, f"all but {why}")
 
@@ -92,7 +92,7 @@ def _queues(queues: dict[str, cluster_listing.Queue], options: LsfOptions) -> li
                                "correct cluster.options.queues"))  # fmt: skip
         elif not queue.inactive:
             remedy = f"to drive: badmin qinact {name} (badmin qact {name} gives it back)"
-            said = f"{queue.status}: LSF starts its jobs by itself"
+            said = f"{queue.status}: LSF starts the queue's jobs by itself"
             found.append(Check(f"queue {name}", False, said, remedy).for_driving())
         elif queue.window_closed:
             remedy = f"badmin qinact {name}, else LSF starts its jobs when the window opens"
@@ -102,7 +102,7 @@ def _queues(queues: dict[str, cluster_listing.Queue], options: LsfOptions) -> li
             said = f"{queue.status}, hosts {' '.join(queue.hosts)}"
             if queue.slot_limits:
                 limits = ", ".join(queue.slot_limits)
-                said += f"; brun does not keep its limits ({limits}): plugin limits does"
+                said += f"; brun does not keep the queue's limits ({limits}): enable the plugin limits"
             found.append(Check(f"queue {name}", True, said))
     return found
 
@@ -134,7 +134,7 @@ def _privilege(queues: str, kind: Flavour, options: LsfOptions, client: CommandC
     said = f"{user} is not among the administrators of {', '.join(lacking)}{others}"
     remedy = f"to drive: ADMINISTRATORS = {user} in the queue's section of lsb.queues, then badmin reconfig"
     if _CLUSTER_ADMINISTRATORS.search(of_cluster) is None:
-        said = f"{said}; who administers the cluster is not told here"
+        said = f"{said}; the administrators of the cluster are not known here"
         return Check(
             "privilege", True, said, f"where {user} does not administer the cluster, {remedy}", known=False
         )
@@ -168,7 +168,7 @@ def _jobs(
     used = sum(host.used for host in hosts.values())
     return [
         Check(
-            "everybody's jobs", seen >= used, f"{seen} slots by the jobs listed, {used} by the hosts",
+            "all users' jobs", seen >= used, f"{seen} slots by the jobs listed, {used} by the hosts",
             "let this user see all jobs (LSB_SECURE_JOBINFO_USERS, SECURE_JOB_INFO_LEVEL)",
         ),
         _clock(rows, now),

@@ -81,7 +81,7 @@ class JobsListing:
                 doubts.add(str(error))
             if not doubts:
                 return found
-            notes |= {f"each user's jobs are asked for alone: {doubt}" for doubt in doubts}
+            notes |= {f"each user's jobs are asked for separately: {doubt}" for doubt in doubts}
             self._apart_until = self._monotonic() + APART
         return self._apart(owners, times, notes)
 
@@ -115,7 +115,7 @@ class JobsListing:
             told &= {_number(key) for key in facts}
         absent = owners.keys() - told
         if lasting := absent & self._absent:
-            doubts.add(f"job {min(lasting)} is not told of")
+            doubts.add(f"job {min(lasting)} is missing in the listing")
         self._absent = absent
         for key in strangers:
             rows.pop(key, None)
@@ -153,7 +153,7 @@ class JobsListing:
                 if not text:
                     raise
                 # One job's strange name must not blind us.
-                notes.add(f"jobs are read from text, their JSON could not be used: {error}")
+                notes.add(f"jobs are read from text, because their JSON could not be used: {error}")
                 found += self._texts((user,), times, (odd,))
         return [_good(listed) for listed in found]
 
@@ -178,7 +178,9 @@ class JobsListing:
         nameless = {user for user in users if _USER.fullmatch(user) is None}
         whole.unread |= {number for number, user in owners.items() if user in nameless}
         if nameless:
-            notes.add("jobs of a user with an odd name cannot be asked for alone and stay as they were")
+            notes.add(
+                "jobs of a user with an unusable name cannot be asked for separately and stay as they were"
+            )
         users = [user for user in users if user not in nameless]
         for at in range(0, len(users), _AT_ONCE):
             some = users[at : at + _AT_ONCE]
@@ -199,7 +201,7 @@ class JobsListing:
             for user, odd in zip(some, doubts, strict=True):
                 notes |= {f"jobs of {user}: {doubt}" for doubt in odd}
         if whole.unread and not whole.rows:
-            raise Failure("bjobs: nothing that it lists can be read")
+            raise Failure("bjobs: no record of the listing can be read")
         return whole
 
     def _of_one(self, user: str, times: Calendar, notes: set[str]) -> Listed | None:

@@ -224,7 +224,7 @@ def _row(
     )  # fmt: skip
     if job_id in rows:
         rows[job_id].doubtful = True
-        notes.add(f"job {job_id} is listed twice; it is left alone")
+        notes.add(f"job {job_id} is listed twice; headway does not touch it")
         return None
     rows[job_id] = row
     return row
@@ -339,7 +339,7 @@ def read_long(text: str, times: Calendar, notes: set[str]) -> dict[str, Facts]:
         job_id = head.group(1)
         if job_id in found:
             found[job_id].doubtful = True
-            notes.add(f"job {job_id} is described twice; it is left alone")
+            notes.add(f"job {job_id} is described twice; headway does not touch it")
             continue
         found[job_id] = _facts(record, head.end(), times)
     return found

@@ -106,7 +106,8 @@ class Looking:
         if sleeps and not flavour.ibm:
             raise UserError(
                 f"cluster.options.actuators.power_down: {flavour.title} closes a host without a comment, so "
-                "a sleeping host could not be told from a broken one; it needs IBM Spectrum LSF"
+                "headway could not distinguish a sleeping host from a broken host; power_down needs IBM "
+                "Spectrum LSF"
             )
         jobs = JobsListing(self._client, known_fields(self._client, flavour))
         world = World(cluster, flavour, jobs, self._host_fields())
@@ -223,7 +224,7 @@ class Looking:
         states = {name: host.status for name, host in said.hosts.items()}
         for name in self._saving.show(states, nodes.nodes, nodes.power):
             self._log.error(
-                "a host does not wake; it counts as down", node=name, seconds=self._options.wake_timeout
+                "a host does not wake and counts as down", node=name, seconds=self._options.wake_timeout
             )
         return nodes
 
@@ -240,9 +241,14 @@ class Looking:
         """Note it when a managed queue is gone, or LSF starts its jobs."""
         for name in self._options.queues:
             if name not in queues:
-                notes.add(f"queue {name} is gone: LSF moves its jobs to lost_and_found (lsb.queues, bswitch)")
+                notes.add(
+                    f"queue {name} is gone: LSF moves the queue's jobs to lost_and_found (lsb.queues, "
+                    "bswitch)"
+                )
             elif not self._client.read_only and not queues[name].inactive:
-                notes.add(f"queue {name} is active: LSF starts its jobs by itself (badmin qinact {name})")
+                notes.add(
+                    f"queue {name} is active: LSF starts the queue's jobs by itself (badmin qinact {name})"
+                )
 
     def _fill_in(
         self, before: Snapshot, jobs: dict[str, SnapshotJob], now: float, unread: Collection[str]

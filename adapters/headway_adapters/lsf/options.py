@@ -66,5 +66,7 @@ class LsfOptions(TransportOptions):
     @model_validator(mode="after")
     def _one_way_to_sleep(self) -> LsfOptions:
         if self.power and self.actuators is not None and self.actuators.power_down is not None:
-            raise ValueError("power and actuators.power_down: expected one way to sleep, found both")
+            raise ValueError(
+                "power and actuators.power_down: expected only one of the two ways to sleep, found both"
+            )
         return self

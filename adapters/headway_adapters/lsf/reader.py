@@ -219,7 +219,7 @@ class _Reading:
     def _state(self, row: Row) -> str:
         state = JOB_STATES.get(row.stat)
         if state is None:
-            self.notes.add(f"unknown job state {row.stat!r}; such a job is left as it is")
+            self.notes.add(f"unknown job state {row.stat!r}; headway does not touch such a job")
             # The job keeps what it has; else it is not started.
             return "running" if row.hosts else "pending"
         return state
@@ -429,7 +429,7 @@ class _Reading:
 
     def _pending(self, row: Row, told: Facts) -> None:
         managed = row.queue in self.managed
-        blocked = "LSF tells of it in two ways" if told.doubtful else ""
+        blocked = "LSF's listings contradict each other about the job" if told.doubtful else ""
         condition = depend.FREE
         if told.dependency:
             condition = depend.judge(told.dependency, self.known, user=row.user, index=row.index)

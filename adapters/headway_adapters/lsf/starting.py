@@ -92,9 +92,7 @@ class Starting:
                 continue
             ended = self._commands.change([writer.kill(key)])[0]
             if ended is not None and ended.ok:
-                why = (
-                    f"job {key} was cancelled just before its start, which LSF carried out; it is ended again"
-                )
+                why = f"job {key} was cancelled just before its start, and LSF started it; it is ended again"
                 launches[index] = Launch(Outcome(False, why))
             else:
                 self._log.error("a job that was cancelled before its start cannot be ended again", job=key,
@@ -105,7 +103,7 @@ class Starting:
             return Outcome(True)
         if result is not None and is_silence(result):
             # Unanswered is not refused: the next look tells.
-            return Outcome(True, "no answer; the next look will tell")
+            return Outcome(True, "no answer; the next look will show the result")
         if result is not None and "already started" in result.stderr:
             return Outcome(True, result.complaint())
         return self._commands.refused(result)

@@ -256,7 +256,9 @@ def _resize(decision: d.Resize, placement: Placement, *, pending: bool, ibm: boo
             raise Unfit(f"job {job_id}: {decision.processors} is no number of slots")
         return Plan((("bmod", "-n", str(decision.processors), job_id),))
     if not ibm:
-        raise Unfit(f"job {job_id}: a running job keeps its size here (bresize is IBM Spectrum LSF's)")
+        raise Unfit(
+            f"job {job_id}: a running job keeps its size on this LSF (only IBM Spectrum LSF has bresize)"
+        )
     had, kept = dict(placement), dict(decision.placement)
     given_back = {node: count - kept.get(node, 0) for node, count in had.items()}
     if not kept or set(kept) - set(had) or any(count < 0 for count in given_back.values()):

@@ -223,13 +223,13 @@ FREQUENCY, CPUS, JOB = Frequency(), Cpus(), JobName()
 
 sysfs_option = click.option(
     "--sysfs", "root", type=click.Path(path_type=Path), default=REAL, show_default=True,
-    help="The directory in the place of /sys.",
+    help="Directory to use instead of /sys.",
 )  # fmt: skip
 state_option = click.option(
     "--state", type=click.Path(path_type=Path), default=_STATE, show_default=True,
-    help="Where it is remembered what was changed.",
+    help="File that keeps what the agent has changed.",
 )  # fmt: skip
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be written; write nothing.")
 
 
 @click.group(
@@ -253,7 +253,7 @@ def command() -> None:
 @command.command("report", epilog=examples("headway node-agent report --json    for programs"))
 @sysfs_option
 @click.option("--over", type=DURATION, default="1", show_default=True,
-              help="How long use and power are measured.")  # fmt: skip
+              help="Time over which use and power are measured.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def report(root: Path, over: float, as_json: bool) -> None:
     """One reading: frequencies, load, memory, energy, and what each job here uses."""
@@ -270,8 +270,8 @@ def report(root: Path, over: float, as_json: bool) -> None:
 
 @command.command("watch", epilog=examples("headway node-agent watch --interval 1m    every minute"))
 @sysfs_option
-@click.option("--interval", type=DURATION, default="10", show_default=True, help="Between two readings.")
-@click.option("--count", type=click.IntRange(1), help="End after so many readings.")
+@click.option("--interval", type=DURATION, default="10", show_default=True, help="Time between two readings.")
+@click.option("--count", type=click.IntRange(1), help="End after this number of readings.")
 def watch(root: Path, interval: float, count: int | None) -> None:
     """A reading every interval, each a line of JSON; ends with a signal."""
     _refuse_long(interval, "--interval")
@@ -299,10 +299,18 @@ def _stop(number: int, frame: object) -> None:
 )
 @sysfs_option
 @state_option
-@click.option("--job", type=JOB, help="The processors of this job, found through its processes.")
-@click.option("--cpus", type=CPUS, help="These processors, such as 0-3,8.")
-@click.option("--frequency", type=FREQUENCY, required=True, help="Such as 2.4GHz; hertz without a unit.")
-@click.option("--even-if-shared", is_flag=True, help="Also if another job runs on the job's processors.")
+@click.option(
+    "--job", type=JOB, help="Limit the processors of this job, which are found through its processes."
+)
+@click.option("--cpus", type=CPUS, help="Limit these processors, such as 0-3,8.")
+@click.option(
+    "--frequency", type=FREQUENCY, required=True, help="Frequency, such as 2.4GHz; without a unit: hertz."
+)
+@click.option(
+    "--even-if-shared",
+    is_flag=True,
+    help="Change the frequency even if another job runs on the same processors.",
+)
 @dry_run_option
 def set_frequency(
     root: Path,
@@ -320,7 +328,7 @@ def set_frequency(
     """
     if (job is None) == (cpus is None):
         found = "neither" if job is None else "both"
-        raise click.UsageError(f"expected one of --job and --cpus; found {found}")
+        raise click.UsageError(f"expected either --job or --cpus; found {found}")
     clock = Clock(root, state, note=_note)
     if job is not None:
         cpus = _cpus_of(job, clock.cpus(), even_if_shared)
@@ -341,8 +349,8 @@ def _cpus_of(job: str, online: Sequence[int], even_if_shared: bool) -> tuple[int
     sharing = [one.job for one in here if one is not found and set(one.cpus) & set(cpus)]
     if sharing and not even_if_shared:
         raise Failure(
-            f"job {job}: its processes may run on the cpus of job {', '.join(sharing)} too, which would "
-            "change with it; bind jobs to cpus (Slurm: TaskPlugin), or allow it with --even-if-shared"
+            f"job {job}: its processes may run on the same cpus as job {', '.join(sharing)}, which would "
+            "change, too; bind jobs to cpus (Slurm: TaskPlugin), or allow it with --even-if-shared"
         )
     return cpus
 
@@ -350,7 +358,7 @@ def _cpus_of(job: str, online: Sequence[int], even_if_shared: bool) -> tuple[int
 @command.command("reset", epilog=examples("headway node-agent reset --job 4711    in an epilog"))
 @sysfs_option
 @state_option
-@click.option("--job", type=JOB, help="Only what was last changed for this job.")
+@click.option("--job", type=JOB, help="Give back only the last change for this job.")
 @dry_run_option
 def reset(root: Path, state: Path, job: str | None, dry_run: bool) -> None:
     """Give back the limits that were there before the first change."""
@@ -365,7 +373,7 @@ def reset(root: Path, state: Path, job: str | None, dry_run: bool) -> None:
     epilog=examples("headway node-agent first-process --job 4711 --user ada    what CRIU dumps"),
 )
 @click.option("--job", type=JOB, required=True, help="The job.")
-@click.option("--user", help="All its processes must belong to this user.")
+@click.option("--user", help="User that must own all processes of the job.")
 def first_process(job: str, user: str | None) -> None:
     """The number of a job's first process here, above which only the batch system's own are."""
     here = processes.jobs_here()

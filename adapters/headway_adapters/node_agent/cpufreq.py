@@ -203,10 +203,11 @@ class Clock:
             level = policy.level(frequency)
             if round(level) != round(frequency):
                 self._note(
-                    f"cpus {_list(policy.cpus)}: {mhz(frequency)} is no level of theirs, {mhz(level)} is"
+                    f"cpus {_list(policy.cpus)}: {mhz(frequency)} is not a level of these cpus; "
+                    f"{mhz(level)} is used"
                 )
             if others := [cpu for cpu in policy.cpus if cpu not in wanted]:
-                self._note(f"cpus {_list(others)} share their clock with {_list(wanted)} and change too")
+                self._note(f"cpus {_list(others)} share their clock with {_list(wanted)} and change, too")
         if dry_run:
             return [c for policy in policies for c in self._plan(policy, frequency, self._load())]
         done: list[Change] = []
@@ -225,7 +226,7 @@ class Clock:
                     sysfs.write(path, change.after)
                     shown = sysfs.read(path)
                     if shown != change.after:
-                        self._note(f"{path}: the kernel made {shown} of {change.after} (kHz)")
+                        self._note(f"{path}: the kernel set {shown} kHz instead of {change.after} kHz")
                         kept.ours[change.file].append(shown)
                         self._save(state)
                     kept.ours[change.file] = [shown]
@@ -266,7 +267,7 @@ class Clock:
                     continue
                 path = self._cpus / f"cpu{first}" / "cpufreq"
                 if not path.is_dir():
-                    self._note(f"{path}: not there any more, so nothing is given back to cpu {first}")
+                    self._note(f"{path}: the file is gone, so cpu {first} keeps its limit")
                 else:
                     done += self._give_back(first, path, kept, dry_run)
                 if not dry_run:
@@ -288,7 +289,10 @@ class Clock:
             if shown == kept.before[file]:
                 continue
             if shown not in kept.ours.get(file, ()):
-                self._note(f"{path / file}: is {shown} and not what was written; somebody else's, left alone")
+                self._note(
+                    f"{path / file}: found {shown}, expected the value that was written; another "
+                    "program changed it, so it is left as it is"
+                )
                 continue
             if not dry_run:
                 sysfs.write(path / file, kept.before[file])
@@ -313,7 +317,7 @@ class Clock:
             ) from error
         for kept in state.policies.values():
             if not all(file in (MAX, MIN, SPEED) and v.isdecimal() for file, v in kept.before.items()):
-                raise Failure(f"{self._state}: names files or values that no node agent writes")
+                raise Failure(f"{self._state}: the file names files or values that no node agent writes")
         return state if state.boot == self._boot else _State(self._boot)
 
     def _save(self, state: _State) -> None:

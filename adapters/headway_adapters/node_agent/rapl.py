@@ -105,7 +105,10 @@ class Meter:
                 since, earlier = before
                 more = used(earlier, counter)
                 if more is None:
-                    self._note(f"{counter.zone}: its counter went back without a wrap; counted from there on")
+                    self._note(
+                        f"{counter.zone}: its counter went back without a wrap; energy is counted "
+                        "from the new value on"
+                    )
                 else:
                     self._sums[counter.zone] = self._sums.get(counter.zone, 0) + more
                     if now > since:

@@ -28,14 +28,16 @@ _TIERS = Path("/run/headway/node-agent-tiers.json")
 @click.option("--key", "key_file", type=click.Path(path_type=Path), required=True,
               help="The site's key: a file that only its owner can read.")  # fmt: skip
 @click.option("--listen", default=_SOCKET, show_default=True, help="unix:PATH or HOST:PORT.")
-@click.option("--reachable", is_flag=True, help="Also on an address that other machines can reach.")
-@click.option("--interval", type=DURATION, default="5", show_default=True, help="Between two looks.")
+@click.option("--reachable", is_flag=True, help="Allow an address that other machines can reach.")
+@click.option(
+    "--interval", type=DURATION, default="5", show_default=True, help="Time between two looks at the jobs."
+)
 @click.option("--least-user", type=click.IntRange(0), default=1000, show_default=True,
-              help="No job of a user with a smaller number is touched.")  # fmt: skip
+              help="Least user number whose jobs are touched.")  # fmt: skip
 @click.option("--way", type=click.Choice(["auto", "cgroup", "idle"]), default="auto", show_default=True,
-              help="How a job is put into the background.")  # fmt: skip
+              help="Way in which a job is put into the background.")  # fmt: skip
 @click.option("--state", type=click.Path(path_type=Path), default=_TIERS, show_default=True,
-              help="Where it is remembered which job is in which tier.")  # fmt: skip
+              help="File that keeps the tier of each job.")  # fmt: skip
 def serve(
     key_file: Path, listen: str, reachable: bool, interval: float, least_user: int, way: str, state: Path
 ) -> None:

@@ -154,12 +154,12 @@ class Agent:
         """Why a job may not be touched; "" if it may."""
         user = _number(wish.user)
         if wish.user and user is None:
-            return f"its user {wish.user!r} is not known here; it is left alone"
+            return f"its user {wish.user!r} is not known here; the job is not touched"
         for found in sorted(tenant.users):
             if found < self._least:
-                return f"it has processes of user {found}, below {self._least}; it is left alone"
+                return f"it has processes of user {found}, below {self._least}; the job is not touched"
             if user is not None and found != user:
-                return f"it has processes of user {found}, and is {wish.user}'s; it is left alone"
+                return f"it has processes of user {found}, and belongs to {wish.user}; the job is not touched"
         return ""
 
     # ------------------------------------------------------------------ messages
@@ -197,7 +197,7 @@ class Agent:
                 file.write(msgspec.json.encode(self._wishes))
             fresh.replace(self._state)
         except OSError as error:
-            self._say(f"{self._state}: the tiers could not be written down: {error.strerror}")
+            self._say(f"{self._state}: the tiers could not be saved: {error.strerror}")
 
     def _read(self) -> dict[str, Wish]:
         if self._state is None:
@@ -207,7 +207,7 @@ class Agent:
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError) as error:
-            self._note(f"{self._state}: cannot be read, jobs stay in the tiers that they have: {error}")
+            self._note(f"{self._state}: cannot be read, so jobs stay in their tiers: {error}")
             return {}
 
     def _say(self, text: str) -> None:

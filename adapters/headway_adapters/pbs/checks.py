@@ -127,7 +127,10 @@ def _privilege(client: PbsClient, attributes: Mapping[str, Any], flavour: str) -
         detail = f"root is a manager on {server} only, and the commands do not run there"
         return Check("privilege", False, detail, remedy)
     if _among(user, host, values.text(attributes.get("operators"))):
-        detail = f"{user} is an operator: he starts jobs, but may not suspend them nor lengthen a running one"
+        detail = (
+            f"{user} is an operator: operators start jobs, but may neither suspend jobs nor lengthen "
+            "running jobs"
+        )
         return Check("privilege", False, detail, remedy)
     return Check("privilege", False, f"{user} is neither a manager nor an operator", remedy)
 
@@ -161,7 +164,8 @@ def names(servers: Mapping[str, Mapping[str, Any]], role: str) -> set[str]:
 def _history(attributes: Mapping[str, Any]) -> Check:
     on = values.truth(attributes.get("job_history_enable"))
     return Check(
-        "job history", on, "on" if on else "off: how a job ended cannot be read, it counts as vanished",
+        "job history", on, "on" if on else "off: the end of a job cannot be read, so the job counts as "
+                                           "vanished",
         'qmgr -c "set server job_history_enable = True"',
     )  # fmt: skip
 
@@ -173,7 +177,7 @@ def _queues(result: Result, options: PbsOptions) -> list[Check]:
         queue = queues.get(name)
         if queue is None:
             known = ", ".join(sorted(queues)) or "none"
-            found.append(Check(f"queue {name}", False, f"is no execution queue; known: {known}",
+            found.append(Check(f"queue {name}", False, f"is not an execution queue; known: {known}",
                                "correct cluster.options.queues"))  # fmt: skip
         else:
             state = "started" if queue.open else "stopped"
@@ -187,7 +191,7 @@ def _queues(result: Result, options: PbsOptions) -> list[Check]:
 def _vnodes(client: PbsClient, flavour: str) -> Check:
     argv = ("pbsnodes", "-x") if flavour == "torque" else ("pbsnodes", "-av", "-F", "json")
     result = client.run(argv)
-    remedy = "run it by hand: it must list the vnodes"
+    remedy = "run this command by hand: it must list the vnodes"
     if not result.ok:
         return Check("vnodes", False, result.complaint(), remedy)
     try:
@@ -197,7 +201,7 @@ def _vnodes(client: PbsClient, flavour: str) -> Check:
     nodes = cluster.read_nodes(records, {}, set())
     usable = sum(node.available for node in nodes.nodes.values())
     total = len(nodes.nodes)
-    return Check("vnodes", usable > 0, f"{usable} of {total} usable", "pbsnodes -l names those that are not")
+    return Check("vnodes", usable > 0, f"{usable} of {total} usable", "pbsnodes -l lists the unusable vnodes")
 
 
 def _clock(result: Result, clock: Callable[[], float]) -> Check:
@@ -210,6 +214,6 @@ def _clock(result: Result, clock: Callable[[], float]) -> Check:
     skew = made - clock()
     skew = 0.0 if -2.0 <= skew <= 1.0 else skew
     return Check(
-        "clock", abs(skew) < 5.0, f"the clock where qstat runs is {skew:+.0f} s from ours",
+        "clock", abs(skew) < 5.0, f"the clock of the machine that runs qstat is {skew:+.0f} s from headway's",
         "run an NTP service on both machines",
     )  # fmt: skip

@@ -251,7 +251,7 @@ def _usable(name: str, record: NodeRecord, notes: set[str]) -> tuple[bool, str]:
     assigned = mapping(record.resources_assigned)
     whole = "job-exclusive" in values.text(record.state) and record.resources_available is not None
     if whole and not values.integer(assigned.get("ncpus")):
-        reasons.append("its host is given whole to a job on another vnode")
+        reasons.append("a job on another vnode has the whole host")
     comment = values.text(record.comment) or values.text(record.note)
     if reasons and comment:
         reasons.append(comment)

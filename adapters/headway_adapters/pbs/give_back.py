@@ -48,10 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command; 0: PBS schedules again, 1: it does not."""
     parser = argparse.ArgumentParser(
         prog="python -m headway_adapters.pbs.give_back",
-        description="Let PBS's server schedule again, and list the jobs that wait for somebody.",
+        description="Let PBS's server schedule again, and list the jobs that wait for a command of an "
+        "administrator.",
     )
-    parser.add_argument("--server", help="the PBS server (otherwise that of pbs.conf)")
-    parser.add_argument("--bin-dir", help="where PBS's commands are, such as /opt/pbs/bin")
+    parser.add_argument("--server", help="the PBS server (default: the server of pbs.conf)")
+    parser.add_argument("--bin-dir", help="directory of PBS's commands, such as /opt/pbs/bin")
     given = parser.parse_args(argv)
     try:
         options = PbsOptions(queues=("all",), server=given.server, bin_dir=given.bin_dir)

@@ -36,7 +36,7 @@ _MOST_COMMANDS = 64
 #: Elements of an array from which on the jobs are asked for by their ids.
 _LARGE_ARRAY = 400
 #: What is said of a job at which qstat crashes.
-CRASHES = "qstat crashes when it is to show job"
+CRASHES = "qstat crashes on showing job"
 
 
 class Listings:
@@ -91,7 +91,8 @@ class Listings:
                     return documents.nodes_json(result.stdout)
                 except documents.Malformed as error:
                     notes.add(
-                        f"the vnodes are read from the text form, their JSON could not be used: {error}"
+                        f"the vnodes are read from the text form, because their JSON could not be used: "
+                        f"{error}"
                     )
                     self._as_text_until = now + _TEXT_FOR
                     result = self._client.look([self.nodes_command(now)])[0]
@@ -131,7 +132,7 @@ class Listings:
             self._unprintable_until = now + _ALONE_FOR
         self._unprintable = known | crashing
         for key in sorted(self._unprintable):
-            notes.add(f"{CRASHES} {key}: it is left alone until it is gone (qdel {key})")
+            notes.add(f"{CRASHES} {key}: headway does not touch the job until it is gone (qdel {key})")
         return found, self._unprintable | unread
 
     def _in_parts(

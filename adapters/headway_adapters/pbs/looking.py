@@ -123,7 +123,7 @@ class Looking:
         for name, alone in zip(
             again, self._client.run_many([("pbs_rstat", "-F", n) for n in again]), strict=True
         ):
-            notes.add(f"another reservation's text tells of {name}")
+            notes.add(f"the text of another reservation names {name}")
             records[name] = reservations.first(alone.text) if alone.ok else {}
         found = reservations.read(records, world.site.zone, reserved, notes, owners=owners)
         for key, (name, reservation) in found.items():

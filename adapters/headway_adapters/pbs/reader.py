@@ -274,7 +274,7 @@ class _Reader:
             first = placement[0][0] if placement else "unknown"
             self.notes.add(
                 f"job {job_id} was sent to its vnodes more than {_SENT_FOR / 60:.0f} minutes ago and does "
-                f"not run yet (substate {_SENT}): see the log of the MoM of {first}, where it is to begin"
+                f"not run yet (substate {_SENT}): see the log of the MoM of {first}, its first host"
             )
 
     def _beside(self, names: list[str]) -> list[tuple[str, int]]:

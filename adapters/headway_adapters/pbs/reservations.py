@@ -67,7 +67,7 @@ def read(
         if begin is None or end is None or not record.get("resv_nodes"):
             continue
         if record.get("reserve_state", "") not in _CONFIRMED:
-            notes.add(f"reservation {name} is {record.get('reserve_state', '')} and is not looked at")
+            notes.add(f"reservation {name} is {record.get('reserve_state', '')} and is ignored")
             continue
         try:
             listed = [vnode for vnode, _ in select.parse_exec_vnode(record["resv_nodes"])]

@@ -301,13 +301,15 @@ class Shapes:
                 homes[at] = frozenset(self._nodes.at_host(host) or [host])
         if one_vnode:
             return homes, tuple(dict.fromkeys(want for wants in rest for want in wants)), ""
-        unfit = "its chunks want different things, which headway cannot express" if len(rest) > 1 else ""
+        unfit = (
+            "its chunks ask for different resources, which headway cannot express" if len(rest) > 1 else ""
+        )
         return homes, next(iter(rest)), unfit
 
     def _counted(self, amounts: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
         for name, _ in amounts:
             if name not in self._nodes.counted:
-                self._notes.add(f"no vnode offers the resource {name!r}: it is not looked at")
+                self._notes.add(f"no vnode offers the resource {name!r}: the resource is ignored")
         return tuple((name, amount) for name, amount in amounts if name in self._nodes.counted)
 
     def _hosts(self, pool: str) -> dict[str, list[NodeDescription]]:

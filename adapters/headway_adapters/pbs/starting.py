@@ -100,7 +100,7 @@ class Starting:
         """What became of one start whose command was run (None: it was not tried)."""
         if result is not None and (result.ok or is_silence(result)):
             # Unanswered is not refused: the next look tells.
-            return Launch(Outcome(True, "" if result.ok else "no answer; the next look will tell"))
+            return Launch(Outcome(True, "" if result.ok else "no answer; the next look will show the result"))
         if result is not None and writer.NOT_WAITING in result.stderr:
             return Launch(Outcome(True, result.complaint()))
         if result is not None and self._is_early(job_id, result):

@@ -197,7 +197,7 @@ def plan(
         return _reserve(decision.reservation, now, processors or {}, reservation)
     if isinstance(decision, d.Unreserve):
         if not reservation:
-            raise Unfit(f"reservation {decision.reservation_id}: PBS has none of that name")
+            raise Unfit(f"reservation {decision.reservation_id}: PBS has no reservation of that name")
         return Plan((("pbs_rdel", name(reservation, "a reservation")),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on PBS")
 

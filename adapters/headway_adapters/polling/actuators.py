@@ -100,7 +100,7 @@ class ActuatorOptions(BaseModel):
             found = {key for word in words for key in _PLACEHOLDER.findall(word)}
             if unknown := sorted(found - may):
                 known = ", ".join("{" + key + "}" for key in sorted(may))
-                raise ValueError(f"{name}: {{{unknown[0]}}} stands for nothing here. Known: {known}")
+                raise ValueError(f"{name}: {{{unknown[0]}}} has no meaning here. Known: {known}")
             if missing := sorted(must - found):
                 raise ValueError(f"{name}: expected {{{missing[0]}}} in the command")
             if not words[0] or _PLACEHOLDER.search(words[0]):
@@ -219,7 +219,7 @@ class Actuators:
         except Unfit as error:
             return str(error)
         if not nodes:
-            return f"job {wish.job_id} runs on no nodes that are known"
+            return f"job {wish.job_id} runs on no known nodes"
         if self.options.dry:
             for argv in commands:
                 self.say_dry(argv)
@@ -298,7 +298,7 @@ class Actuators:
         """Wake the nodes that an earlier run was waking."""
         for name, state in list(self.power.items()):
             if state == "waking" and not self.options.dry:
-                self._log.info("a node is being woken from before", node=name)
+                self._log.info("a node is still being woken since the last run", node=name)
                 self._wake(name)
 
     def show(self, snapshot: Snapshot) -> Snapshot:
@@ -326,7 +326,9 @@ class Actuators:
                 continue
             if node.available or (node.reason and OURS not in node.reason):
                 said = "it is in service" if node.available else node.reason
-                self._log.warning("a sleeping node was taken by somebody else", node=name, found=said)
+                self._log.warning(
+                    "a sleeping node was taken by another program or user", node=name, found=said
+                )
                 self._move(name, "on")
 
     # ------------------------------------------------------------------ driving
@@ -401,7 +403,7 @@ class Actuators:
                 deadline = time.monotonic() + options.confirm_timeout
                 while not (yield from self._is(node, "off")):
                     if time.monotonic() >= deadline:
-                        problem = f"it is still on after {options.confirm_timeout:g} s"
+                        problem = f"the node is still on after {options.confirm_timeout:g} s"
                         break
                     yield Pause(options.confirm_interval)
             if problem:
@@ -415,7 +417,7 @@ class Actuators:
             return
         unmarked = yield from run_one(self._host.drain(node, ASLEEP))
         if unmarked:
-            self._log.warning("a sleeping node could not be marked as one", node=node, error=unmarked)
+            self._log.warning("a sleeping node could not be marked as sleeping", node=node, error=unmarked)
         self._log.info("a node sleeps", node=node)
         self._move(node, "asleep")
         if node in self._recalled:
@@ -434,7 +436,7 @@ class Actuators:
             problem = yield from run_one(self._host.undrain(node))
         while not problem and not self._host.usable(node):
             if time.monotonic() >= began + self.options.wake_timeout:
-                problem = "the batch system does not find it usable"
+                problem = "the batch system does not report the node as usable"
             else:
                 yield Pause(min(1.0, self.options.confirm_interval))
         if not problem:
@@ -461,7 +463,7 @@ class Actuators:
             yield Pause(options.confirm_interval)
         while options.confirm_power is not None and not (yield from self._is(node, "on")):
             if time.monotonic() >= deadline:
-                return "confirm_power does not say that it is on"
+                return "confirm_power does not report the node as on"
             yield Pause(options.confirm_interval)
         return ""
 

@@ -82,7 +82,7 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
         if actuators is not None and actuators.power_down is not None and not self.drains:
             raise UserError(
                 f"cluster.options.actuators.power_down: on {self.title} headway cannot take a node out of "
-                "service, so it cannot put one to sleep either"
+                "service, so it cannot put nodes to sleep"
             )
         self.read_only = read_only
         #: Attributes of jobs that the configuration names, and that users can say.

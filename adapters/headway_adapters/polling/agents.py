@@ -158,7 +158,7 @@ class Agents:
         if decision.other_job_id:
             wanted[decision.other_job_id] = BACKGROUND
         if any(one.decision == decision for one in self._swaps):
-            return Outcome(True, "it is under way already")
+            return Outcome(True, "the change is under way already")
         busy = {key for one in self._swaps for key in one.before}
         for key in wanted:
             if key not in self._jobs:
@@ -167,7 +167,7 @@ class Agents:
                 return Outcome(False, f"job {key} is being swapped already")
         before = {key: self.tier_of(key) for key in wanted}
         if before == wanted:
-            return Outcome(True, "it is so already")
+            return Outcome(True, "the job is in that tier already")
         assert self.options is not None
         everywhere = {(key, node) for key in wanted for node, _ in self._jobs[key].placement}
         deadline = time.monotonic() + self.options.swap_timeout
@@ -204,7 +204,7 @@ class Agents:
                 changed = True
             elif now >= swap.deadline:
                 missing = ", ".join(sorted({node for _, node in swap.open}))
-                self._undo(swap, f"the agent of {missing} did not confirm it in time", told)
+                self._undo(swap, f"the agent of {missing} did not confirm the change in time", told)
                 changed = True
         return told, changed
 
@@ -272,7 +272,7 @@ class Agents:
             self._unable.pop(key, None)
         elif tier == BACKGROUND and self._unable.get(key) != problem:
             self._unable[key] = problem
-            self._log.warning("a background job has the priority of one in front", job=key, node=node,
+            self._log.warning("a background job has the priority of a foreground job", job=key, node=node,
                               error=problem)  # fmt: skip
 
     def _undo(self, swap: _Swap, why: str, told: list[ev.Event]) -> None:
@@ -326,9 +326,9 @@ class Agents:
             except Failure as error:
                 silent[name] = str(error)
         if not silent:
-            return [Check("node agents", True, f"all {len(names)} answer")]
+            return [Check("node agents", True, f"all {len(names)} node agents answer")]
         first = next(iter(silent))
-        said = f"{len(silent)} of {len(names)} do not answer, such as {first}: {silent[first]}"
+        said = f"{len(silent)} of {len(names)} node agents do not answer, such as {first}: {silent[first]}"
         return [Check("node agents", False, said, "headway node-agent serve on each node, with the same key")]
 
     def close(self) -> None:

@@ -59,7 +59,7 @@ def diff_jobs(old: Snapshot | None, new: Snapshot) -> list[ev.Event]:
                     time=new.time,
                     job_id=job_id,
                     outcome="vanished",
-                    reason="the batch system no longer lists it and does not say how it ended",
+                    reason="the batch system no longer lists the job and does not say how it ended",
                 )
             )
     return events

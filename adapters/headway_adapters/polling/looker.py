@@ -100,9 +100,9 @@ class Looker(Generic[DetailT]):
             # Output that no reader foresaw is no news about jobs, and no reason to end.
             found = f"{type(error).__name__}: {error}"
             if self._down_since is None:
-                unforeseen = "a look could not be read, which is a mistake of headway's"
+                unforeseen = "a look could not be read, which is a mistake in headway"
                 self._log.error(unforeseen, error=found, exc_info=error)
-            self._outage(Failure(f"what it said could not be read ({found})"))
+            self._outage(Failure(f"its answer could not be read ({found})"))
             return None
         if self._changes != self._commands.changes:
             # Something was changed since it began: it may show the time before.

@@ -204,7 +204,7 @@ class Loop(Generic[DetailT, PayloadT]):
         for name, known in old.pools.items():
             if name not in new.pools and (known.open or self._system.rules(name)):
                 self._log.warning(
-                    "a pool is gone", pool=name, remedy="take it out of cluster.options before the next start"
+                    "a pool is gone", pool=name, remedy="remove it from cluster.options before the next start"
                 )
 
     def _licence_news(self, shown: Snapshot) -> Iterator[ev.Event]:

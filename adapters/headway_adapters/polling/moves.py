@@ -210,7 +210,7 @@ class Moves:
         self._drain()
         if self._tidying is not None and self._tidying.done():
             for said in self._tidying.result():
-                self._log.info("an image was tidied away", what=said)
+                self._log.info("an image was removed", what=said)
             self._tidying = None
         return self.told()
 
@@ -277,7 +277,7 @@ class Moves:
         else:
             self._told.append(ev.DecisionFailed(now, decision, over.message))
         tell = self._log.info if over.outcome in ("moved", "saved") else self._log.warning
-        how = "from its beginning" if over.restarted else "with what it has done"
+        how = "from its beginning" if over.restarted else "with its work so far"
         what = f"{over.message}; {how}" if over.outcome == "moved" else over.message
         tell("a move is over", job=key, outcome=over.outcome, by=one.handler.name,
              what=what, stood=round(one.stood, 1))  # fmt: skip
@@ -291,7 +291,7 @@ class Moves:
 
     def _take_up(self, key: str, job: SnapshotJob | None) -> None:
         state = "ended" if job is None else job.state
-        said = "a move that an earlier run began is given up; its job stays as it is"
+        said = "a move that an earlier run began is given up; the job stays as it is"
         if job is None or state == "ended":
             return
         self._log.warning(said, job=key, state=state, nodes=",".join(node for node, _ in job.placement))
@@ -332,5 +332,5 @@ def _tidied(handlers: Sequence[MigrationHandler], alive: frozenset[str]) -> list
         try:
             said += handler.tidy(alive)
         except Exception as error:
-            said.append(f"{handler.name}: not tidied: {type(error).__name__}: {error}")
+            said.append(f"{handler.name}: images not removed: {type(error).__name__}: {error}")
     return said

@@ -41,6 +41,4 @@ class Notes:
             said = f"{what}: {type(error).__name__}: {error}"[:_LONGEST]
             if (key := f"{sorted(about.items())} {said}") not in self._noted:
                 self._noted.add(key)
-                self._log.error(
-                    "this could not be done, the rest goes on", what=said, **about, exc_info=error
-                )
+                self._log.error("a step failed; the other steps go on", what=said, **about, exc_info=error)

@@ -39,7 +39,7 @@ def unwritable(text: str, but: str = "") -> str:
     """Why what a user wrote could come out otherwise if it is written again; "" if it would not. ``but``:
     characters that do not come back either. Notes behind it do not count towards its length."""
     if len(text) > LONGEST and (theirs := len(noted(text)[0])) > LONGEST:
-        return f"its comment has {theirs} characters; at most {LONGEST} can be written again"
+        return f"its comment has {theirs} characters, and headway can rewrite at most {LONGEST}"
     for character in text:
         if not character.isprintable() or character == _UNREAD or character in but:
             return f"its comment has {character!r} in it, with which it cannot be written again"

@@ -71,9 +71,7 @@ class Room:
         """
         job_id = start.job_id
         if start.tier == BACKGROUND and (whole or whole_hosts):
-            raise Unfit(
-                f"job {job_id} asks for its {self._node}s whole: in the background each would be shared"
-            )
+            raise Unfit(f"job {job_id} asks for whole {self._node}s, which would be shared in the background")
         memories = _memory(job.job.request, start.placement)
         for name, count in by_node(start.placement).items():
             node = self._seen.nodes.get(name)
@@ -101,7 +99,7 @@ class Room:
             where = "free in the background" if tier == BACKGROUND else "free"
             return f"{self._node} {node.name} has {left} {self._processors} {where}, not {count}"
         if node.name in self._whole:
-            return f"{self._node} {node.name} belongs to a job that has it whole"
+            return f"{self._node} {node.name} belongs to a job that has all of it"
         taken = self._memory.get(node.name, 0)
         if self._counts_memory and node.memory and memory > node.memory - taken:
             return f"{self._node} {node.name} has too little memory free"
@@ -111,7 +109,7 @@ class Room:
         beside = self._vnodes.get(self._hosts.get(name, name), ()) if whole_hosts else ()
         for other in (name, *beside):
             if any(self._used.get((other, tier), 0) for tier in (FOREGROUND, BACKGROUND)):
-                return f"{self._node} {other} would be shared, and the job asks for it whole"
+                return f"{self._node} {other} would be shared, and the job asks for all of it"
         return ""
 
 

@@ -61,7 +61,7 @@ class Guard(Generic[ManagedT]):
         if job is None or detail is None:
             raise Unfit(f"job {job_id} is not pending in the last listing")
         if not detail.managed:
-            raise Unfit(f"job {job_id} is not headway's to start")
+            raise Unfit(f"job {job_id} is not managed by headway")
         if job.job.held:
             raise Unfit(f"job {job_id} is not startable: {job.reason or 'it is held'}")
         if why := waits(job, detail):
@@ -75,11 +75,11 @@ class Guard(Generic[ManagedT]):
             return ""
         if start.tier != BACKGROUND:
             return f"job {start.job_id}: there is no tier {start.tier!r}"
-        return f"job {start.job_id}: only with cluster.options.agents is there a background"
+        return f"job {start.job_id}: the background needs cluster.options.agents"
 
 
 def lies_ahead(job: SnapshotJob, now: float) -> str:
     """That a job's begin time is not reached, "" if it is; by the clock and not by the last look: at the very
     second it is due."""
     begin = job.job.begin_time
-    return "its begin time lies ahead" if begin is not None and begin > now else ""
+    return "its begin time has not come" if begin is not None and begin > now else ""

@@ -61,7 +61,7 @@ class Wishes(Generic[DetailT, PayloadT]):
             if wish is not None and wish.asked is not None and wish.started is None:
                 start = msgspec.structs.replace(start, frequency=wish.hertz)
             self._orders.took_off(start, payload, restarts, self.asked.get(start.job_id))
-            self._log.info("a start is on its way from before", job=start.job_id)
+            self._log.info("a start is still on its way since the last run", job=start.job_id)
 
     # ------------------------------------------------------------------ frequencies
 
@@ -104,7 +104,9 @@ class Wishes(Generic[DetailT, PayloadT]):
                 self._told.append(ev.JobFrequencyChanged(self._clock(), key, wish.hertz))
                 continue
             order = d.SetFrequency(key, wish.hertz, "asked for before this run began")
-            self._log.info("a frequency was asked for before and not set", job=key, hertz=round(wish.hertz))
+            self._log.info(
+                "a frequency was asked for in the last run and is set now", job=key, hertz=round(wish.hertz)
+            )
             self._set(order, job)
         self.frequencies.clear()
 
@@ -134,7 +136,11 @@ class Wishes(Generic[DetailT, PayloadT]):
         if wish.walltime is None or job.job.request.walltime >= wish.walltime:
             return
         order = d.SetTimeLimit(job.job.id, wish.walltime, "asked for before this run began")
-        self._log.info("a limit was asked for with a frequency", job=job.job.id, seconds=round(wish.walltime))
+        self._log.info(
+            "a limit was asked for in the last run and is set now",
+            job=job.job.id,
+            seconds=round(wish.walltime),
+        )
         outcome = self._orders.carry_out(order, self._clock())
         if not outcome.accepted:
             self._orders.tell_refused([(order, outcome.message)], self._clock())

@@ -39,12 +39,12 @@ def matching(text: str, pattern: re.Pattern[str], what: str) -> str:
 def time_limit(seconds: float) -> float:
     """``seconds``, which can be a time limit."""
     if not math.isfinite(seconds) or seconds <= 0 or seconds > _LONGEST:
-        raise Unfit(f"{seconds!r} seconds is no time limit")
+        raise Unfit(f"{seconds!r} seconds is not a time limit")
     return seconds
 
 
 def point_in_time(seconds: float) -> float:
     """``seconds`` since the epoch, which can be a point in time."""
     if not math.isfinite(seconds) or not 0 <= seconds < 1 << 33:
-        raise Unfit(f"{seconds!r} is no point in time")
+        raise Unfit(f"{seconds!r} is not a point in time")
     return seconds

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 @click.argument("system", type=click.Choice(["slurm", "maui", "pbs"]))
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write the configuration here, if nothing is there yet. Default: to standard "
+              help="Write the configuration to this file, which must not exist yet. Default: standard "
                    "output.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Write over what is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--zone", metavar="ZONE",
-              help="Where times of day in the files are, such as Europe/Berlin. Default: UTC.")  # fmt: skip
+              help="Time zone of the times of day in the files, such as Europe/Berlin. Default: "
+                   "UTC.")  # fmt: skip
 def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool, zone: str | None) -> None:
     """Write the configuration that does what a site's scheduler does now.
 
@@ -47,7 +48,7 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool,
     from headway_adapters.site_import.found import read_lines
 
     if out is not None and out.exists() and not force:
-        raise UserError(f"--out {out}: is there already (--force writes over it)")
+        raise UserError(f"--out {out}: the file exists already (--force overwrites it)")
     if zone is not None:
         try:
             zoneinfo.ZoneInfo(zone)
@@ -64,7 +65,7 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool,
     for remark in remarks:
         say(str(remark), console, "red" if remark.broken else "yellow")
     if out is not None:
-        said = f"{len(found.plugins)} plugins; {len(remarks)} remarks on what is not carried over"
+        said = f"{len(found.plugins)} plugins; {len(remarks)} remarks on settings that are not carried over"
         say(f"{out}: {said}", console)
     if any(remark.broken for remark in remarks):
         raise SystemExit(1)

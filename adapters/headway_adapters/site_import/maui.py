@@ -164,7 +164,7 @@ def _read(line: Line, read: _Read, found: Imported) -> None:
         found.broken(line, f"{name}: expected a value, found none")
     elif name in _KNOWN:
         if index not in (None, "", "0", "ALL", "DEFAULT"):
-            found.leave(line, f"{name}[{index}] {_OFTEN}: it holds for everybody here")
+            found.leave(line, f"{name}[{index}] {_OFTEN}: headway applies it to all users")
         else:
             read.values[name] = (value, line)
     elif _SERVER.fullmatch(name) is None:
@@ -228,9 +228,7 @@ def _fair_share(read: _Read, found: Imported) -> None:
     kind = _shared(read)
     _leave_other_targets(targets, kind, found)
     if line is not None and policy.upper().rstrip("%") not in ("DEDICATEDPS", "PSDEDICATED"):
-        found.leave(
-            line, f"FSPOLICY {policy}: what is counted here are dedicated processor-seconds (DEDICATEDPS)"
-        )
+        found.leave(line, f"FSPOLICY {policy}: headway counts dedicated processor-seconds (DEDICATEDPS)")
     if not kind:
         return
     options = _windows(read, found)
@@ -244,7 +242,7 @@ def _fair_share(read: _Read, found: Imported) -> None:
         found.leave(
             at,
             f"{kind}CFG[DEFAULT] FSTARGET={text} {_OFTEN}: "
-            + ("a name without a target has its part of the rest, by shares" if named
+            + ("in headway, a name without a target gets its part of the rest, by shares" if named
                else "no name has a target, so fair share is left out altogether (FSPOLICY, FSWEIGHT, "
                f"FS{kind}WEIGHT)"),
         )  # fmt: skip
@@ -324,16 +322,12 @@ def _priorities(read: _Read, found: Imported) -> None:
         weights["bypass"] = bypass * BYPASSED
         options["max_bypass"] = BYPASSED
     if read.weight("SERVICEWEIGHT") and read.weight("XFACTORWEIGHT"):
-        found.leave(read.weights["XFACTORWEIGHT"][1], "XFACTORWEIGHT: the factor expansion is 1 "
-                                                      "- 1/X, not X, so its weight "
-                    "is yours to choose")  # fmt: skip
+        found.leave(read.weights["XFACTORWEIGHT"][1], "XFACTORWEIGHT: in headway, the factor expansion is 1 - 1/X instead of X, so choose its weight")  # fmt: skip
     if "windows" in found.plugins:
         weights["fairshare"] = 200 * read.weight("FSWEIGHT") * read.weight(f"FS{_shared(read)}WEIGHT")
     for name in ("PROCWEIGHT", "NODEWEIGHT", "MEMWEIGHT"):
         if read.weight("RESWEIGHT") and read.weight(name):
-            found.leave(read.weights[name][1], f"{name}: its factor is the share of the machine "
-                                               f"here, so the weight is "
-                        "yours times the machine's size (resource:processors, size, "
+            found.leave(read.weights[name][1], f"{name}: in headway, the factor is a share of the machine, so the weight is Maui's times the machine's size (resource:processors, size, "
                         "resource:memory)")  # fmt: skip
     for kind, factor, table in (("CLASS", "pool", "pools"), ("QOS", "qos", "qos")):
         weight = read.weight("CREDWEIGHT") * read.weight(f"{kind}WEIGHT")
@@ -367,7 +361,8 @@ def _priorities_of(what: str, read: _Read, found: Imported) -> dict[str, float]:
         number = _number(text, line, f"{what}[{name}] PRIORITY", found, least=-1e12)
         if number is not None and number < 0:
             found.leave(
-                line, f"{what}[{name}] PRIORITY={text}: priorities begin at 0 here; give everybody else more"
+                line,
+                f"{what}[{name}] PRIORITY={text}: in headway, priorities begin at 0; give all other names more",
             )
         elif number and name == "DEFAULT":
             found.leave(line, f"{what}[DEFAULT] PRIORITY={text} {_OFTEN}")
@@ -379,7 +374,9 @@ def _priorities_of(what: str, read: _Read, found: Imported) -> dict[str, float]:
 def _tell_idle(what: str, read: _Read, found: Imported) -> None:
     for name, about in read.of.get(what, {}).items():
         if "PRIORITY" in about:
-            found.leave(about["PRIORITY"][1], f"{what}[{name}] PRIORITY: its weight is 0, so it says nothing")
+            found.leave(
+                about["PRIORITY"][1], f"{what}[{name}] PRIORITY: its weight is 0, so it has no effect"
+            )
 
 
 def _credentials(kind: str, read: _Read, weights: dict[str, float], found: Imported) -> None:
@@ -401,8 +398,7 @@ def _credentials(kind: str, read: _Read, weights: dict[str, float], found: Impor
             weights["association"] = max(weights.get("association", 0.0), weight * number)
         else:
             found.leave(read.of[what][name]["PRIORITY"][1], f"{what}[{name}] "
-                                                            f"PRIORITY={number:g} {_OFTEN}: only who has a "
-                        "target of fair share has a priority (or list it in the accounts)")  # fmt: skip
+                                                            f"PRIORITY={number:g} {_OFTEN}: only names with a target of fair share have a priority (or list the name in the accounts)")  # fmt: skip
 
 
 # ---------------------------------------------------------------------- limits, preemption, backfill
@@ -500,9 +496,7 @@ def _preemption(read: _Read, found: Imported) -> None:
                 continue
             for name in others:
                 found.leave(of[other, name], f"PREEMPTEE of {other} {name} for {dimension} "
-                                             f"{', '.join(names)}: a job that is "
-                            "in both could take its own kind's places, so write down whose they "
-                            "are")  # fmt: skip
+                                             f"{', '.join(names)}: a job that is in both could take the places of its own kind, so write the rule by hand")  # fmt: skip
     if rules:
         found.plugins["preemption"] = {"rules": rules}
 
@@ -531,7 +525,8 @@ def _backfill(read: _Read, found: Imported) -> None:
             )
         if reservations == "HIGHEST" and at is not None:
             found.leave(
-                at, "RESERVATIONPOLICY HIGHEST: who is booked may lose it to one with a higher priority"
+                at,
+                "RESERVATIONPOLICY HIGHEST: in headway, a booked job may lose its booking to a job with a higher priority",
             )
         elif reservations != "CURRENTHIGHEST" and at is not None:
             found.leave(

@@ -55,7 +55,7 @@ def carry_reservations(of: Mapping[str, _About], zone: str | None, found: Import
         if zone is None:
             found.leave(
                 first,
-                f"SRCFG[{name}]: no time zone is said here: UTC is written, put yours into zone (--zone)",
+                f"SRCFG[{name}]: the files name no time zone: UTC is written, set yours as `zone` (--zone)",
             )
     if windows:
         found.plugins["calendar"] = {"zone": zone or "UTC", "windows": windows}
@@ -65,13 +65,18 @@ def _obstacle(about: _About) -> str:
     """Why a reservation can not be a window; empty if it can."""
     given = [key for key in _FOR if key in about]
     if given:
-        return f"it is for somebody ({', '.join(given)}), and Torque has no reservations that jobs could name"
+        return (
+            f"it is for certain users ({', '.join(given)}), and Torque has no reservations that jobs could "
+            "name"
+        )
     if "HOSTLIST" not in about:
         return "it names no hosts (HOSTLIST)"
     if _hosts(about["HOSTLIST"][0]) is None:
-        return f"HOSTLIST={about['HOSTLIST'][0]}: expected names of hosts or ALL here, not patterns"
+        return (
+            f"HOSTLIST={about['HOSTLIST'][0]}: expected names of hosts or ALL; patterns are not carried over"
+        )
     if about.get("RESOURCES", ("PROCS:-1",))[0].upper().replace("=", ":") != "PROCS:-1":
-        return f"RESOURCES={about['RESOURCES'][0]}: whole nodes are kept here"
+        return f"RESOURCES={about['RESOURCES'][0]}: headway keeps whole nodes"
     for key in ("TASKCOUNT", "TPN"):
         text = about.get(key, ("0",))[0]
         if key == "TASKCOUNT" and text == str(len(_hosts(about["HOSTLIST"][0]) or ())):
@@ -137,7 +142,8 @@ def _windows(name: str, about: _About, found: Imported) -> list[dict[str, Any]]:
     if days and "DAYS" in about:
         found.leave(
             about["DAYS"][1],
-            f"SRCFG[{name}] DAYS={about['DAYS'][0]} {_OFTEN}: a week's begins on {_DAYS[first]}",
+            f"SRCFG[{name}] DAYS={about['DAYS'][0]} {_OFTEN}: in headway, the window of a week begins on "
+            f"{_DAYS[first]}",
         )
     of_days: dict[tuple[int, int], list[str]] = {}
     for day in range(first, last_day + 1):

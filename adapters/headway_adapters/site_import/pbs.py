@@ -169,7 +169,7 @@ def _read_config(lines: Sequence[Line], read: _Read, found: Imported) -> None:
         elif key in read.config:
             if read.config[key][0].lower() != value.lower():
                 found.leave(
-                    line, f"{key}: {value} {when}: what was said before holds at all times".replace(" :", ":")
+                    line, f"{key}: {value} {when}: the earlier value holds at all times".replace(" :", ":")
                 )
         else:
             read.config[key] = (value, line)
@@ -239,13 +239,15 @@ def _fair_share(read: _Read, found: Imported) -> None:
         line = read.config.get(
             "fairshare_usage_res", next(iter(read.config.values()), ("", Line("", 0, "")))
         )[1]
-        found.leave(line, f"fairshare_usage_res: {usage}: processors x time is counted (ncpus*walltime)")
+        found.leave(line, f"fairshare_usage_res: {usage}: headway counts processors x time (ncpus*walltime)")
     if "unknown_shares" in read.config:
         text, line = read.config["unknown_shares"]
         unknown = whole(text)
         if unknown is not None and unknown < 10**12:
             options["unknown_shares"] = float(unknown)
-            found.leave(line, f"unknown_shares: {text}: each unknown account has so many, not all together")
+            found.leave(
+                line, f"unknown_shares: {text}: in headway, each unknown account has this many shares"
+            )
         else:
             found.broken(line, f"unknown_shares: expected a number, found {shown(text)}")
     found.plugins["fair-tree"] = options
@@ -258,7 +260,7 @@ def _accounts(read: _Read, found: Imported) -> dict[str, Account]:
     if entity not in ("euser", "egroup", "account_name"):
         found.leave(
             read.config["fairshare_entity"][1],
-            f"fairshare_entity: {entity}: usage is of users in accounts here",
+            f"fairshare_entity: {entity}: headway counts usage by users in accounts",
         )
         entity = "euser"
     parents = {parent for _, parent, _, _ in read.groups}
@@ -272,7 +274,7 @@ def _accounts(read: _Read, found: Imported) -> dict[str, Account]:
                 found.broken(line, f"{name!r} is there already, in {accounts[name].line.where}")
             continue
         if parent != "root" and parent not in accounts:
-            found.broken(line, f"{name!r}: nothing is called {parent!r}; it is put at the top")
+            found.broken(line, f"{name!r}: no group is called {parent!r}; it is put at the top")
             parent = "root"
         above = accounts.setdefault(parent, Account(parent, "root", line))
         if name in above.users:
@@ -374,9 +376,7 @@ def _preemption(read: _Read, found: Imported) -> None:
                 at, f"preempt_order {order}: {what} not carried over" + (f"; jobs go by {how}" if how else "")
             )
     if how is None:
-        found.leave(
-            at, f"preempt_order {order}: expected R or D for jobs to go by, so nobody takes anybody's place"
-        )
+        found.leave(at, f"preempt_order {order}: expected R or D, so no job takes another job's place")
     text, at = _preempt(read, "preempt_queue_prio")
     least = whole(text)
     if least is None:

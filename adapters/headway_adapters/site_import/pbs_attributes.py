@@ -21,19 +21,21 @@ _CARRIED = frozenset({
 })  # fmt: skip
 #: Attribute -> the value, in lower case, that says nothing, and what headway does whatever it is.
 _LEFT = {
-    "started": ("true", "PBS starts none of its jobs; leave it out of cluster.options.queues for so long"),
+    "started": ("true", "PBS starts no job of the queue; leave the queue out of cluster.options.queues "
+                        "meanwhile"),
     "scheduling": ("true", "PBS does not schedule now"),
-    "partition": ("", "another scheduler of PBS has its jobs; leave it out of cluster.options.queues"),
+    "partition": ("", "another scheduler of PBS has the queue's jobs; leave the queue out of "
+                      "cluster.options.queues"),
     "job_sort_formula_threshold": ("0|0.0", "jobs of low priority run, too"),
     "job_sort_key": ("", "the order of jobs"),
-    "max_run_subjobs": ("", "an array's jobs are not counted by themselves"),
-    "max_slot_limit": ("", "an array's jobs are not counted by themselves"),
+    "max_run_subjobs": ("", "the jobs of an array are not counted separately"),
+    "max_slot_limit": ("", "the jobs of an array are not counted separately"),
     "opt_backfill_fuzzy": ("off", "bookings are exact"),
-    "only_explicit_psets": ("false", "placement sets are as the adapter reads them"),
-    "do_not_span_psets": ("false", "placement sets are as the adapter reads them"),
-    "preempt_targets_enable": ("true", "who takes whose place follows from queues alone"),
+    "only_explicit_psets": ("false", "the adapter reads the placement sets"),
+    "do_not_span_psets": ("false", "the adapter reads the placement sets"),
+    "preempt_targets_enable": ("true", "the queues alone decide which job takes the place of which"),
     "node_pack": ("", "nodes are taken in their order"),
-    "features_required": ("", "nodes with these features alone"),
+    "features_required": ("", "only nodes with these features"),
 }  # fmt: skip
 #: What PBS does itself: it refuses jobs, gives defaults, sends mail, writes logs, and tells how it is.
 _NAMES = """

@@ -56,7 +56,7 @@ def limits_of(objects: Objects, found: Imported) -> Tables:
 
 def _limit(queue: str, name: str, resource: str, text: str, line: Line, of: Tables, found: Imported) -> None:
     if name == "max_run_res" and _NO_SUM.fullmatch(resource):
-        found.leave(line, f"{name}.{resource} = {text} is not carried over: no limit here is of its sum")
+        found.leave(line, f"{name}.{resource} = {text} is not carried over: headway has no limit on its sum")
         return
     found_any = _LIMIT.findall(text)
     if rest := _LIMIT.sub("", text).strip(" ,"):

@@ -152,15 +152,15 @@ def carry(
     for name in named["dedicated"]:
         found.leave(
             queues[name],
-            f"queue {name} is left out: in PBS its jobs run in dedicated time alone, which nobody's do here; "
-            "run them by hand (qrun)",
+            f"queue {name} is left out: in PBS its jobs run only in dedicated time, which headway does not "
+            "have; run them by hand (qrun)",
         )
     if _prime(times, named, about | ({"holidays": holidays} if holidays else {}), queues, found):
         used.add("holidays")
     if zone is None:
         for kind in sorted(used):
             found.leave(
-                times.first[kind], "no time zone is said here: UTC is written, put yours into zone (--zone)"
+                times.first[kind], "the files name no time zone: UTC is written, set yours as `zone` (--zone)"
             )
     return set(named["dedicated"])
 
@@ -219,8 +219,8 @@ def _prime(
         for line in dict.fromkeys(line for _, line in times.prime.values()):
             found.leave(
                 line,
-                f"{line.text.strip()} is not carried over: no queue is for prime time or for the other "
-                "(values of sched_config hold at all times here)",
+                f"{line.text.strip()} is not carried over: no queue is for prime time or non-prime time "
+                "(in headway, values of sched_config hold at all times)",
             )
         return False
     windows: dict[str, Any] = {}
@@ -244,6 +244,6 @@ def _prime(
     found.plugins["pool-hours"] = options
     if times.holidays:
         found.leave(
-            times.holidays[0][2], f"holidays are those of {times.year} alone: add the next year's to holidays"
+            times.holidays[0][2], f"the holidays are of {times.year} only: add the next year's to holidays"
         )
     return True

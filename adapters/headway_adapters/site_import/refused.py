@@ -28,14 +28,14 @@ def accepted(
         except HeadwayError as error:
             place = _refused(catalogue.get(name), kept)
             if place is None or not _leave_out(kept, place):
-                said.append(f"what was read for the plugin {name} is refused, so it is left out: {error}")
+                said.append(
+                    f"the plugin {name} refuses the settings that were read, so they are left out: {error}"
+                )
                 return None, said
-            said.append(
-                f"{'.'.join(map(str, place))} is refused by the plugin {name}, so it is left out: {error}"
-            )
+            said.append(f"{'.'.join(map(str, place))} is refused by the plugin {name} and left out: {error}")
         else:
             return kept, said
-    said.append(f"more than {_MOST} values for the plugin {name} are refused, so it is left out")
+    said.append(f"more than {_MOST} values for the plugin {name} are refused, so the plugin is left out")
     return None, said
 
 

@@ -70,8 +70,8 @@ _SUBMITTED = {
 }  # fmt: skip
 #: Columns of a QOS that have no counterpart, where they say something.
 _QOS_LEFT = {
-    "gracetime": "no time to end by itself is given", "usagethreshold": "usage thresholds",
-    "preemptexempttime": "that of slurm.conf holds for all",
+    "gracetime": "headway gives no time to end after a signal", "usagethreshold": "usage thresholds",
+    "preemptexempttime": "the value of slurm.conf holds for all partitions",
     "usagethres": "usage thresholds", "mintres": "smallest sizes", "mintresperjob": "smallest sizes",
     "minpriothreshold": "priority thresholds", "minpriothresh": "priority thresholds",
     "minprio": "priority thresholds", "limitfactor": "limit factors", "maxtresrunminspa": "",
@@ -135,7 +135,8 @@ def _policy(read: SlurmFiles, found: Imported) -> SitePolicy:
         for name, spelt in _SUBMITTED.items():
             if row.get(name, "") not in ("", "-1"):
                 found.leave(
-                    line, f"{spelt}={row[name]} is not carried over: Slurm itself refuses jobs at submission"
+                    line,
+                    f"{spelt}={row[name]} is not carried over: Slurm itself refuses such jobs at submission",
                 )
     for row, line in read.qos:
         for name, why in _QOS_LEFT.items():
@@ -207,7 +208,7 @@ def _tree(read: SlurmFiles, policy: SitePolicy, found: Imported) -> dict[str, An
         first = lines.setdefault((row["Account"], row["User"]), line)
         if first is not line:
             what = f"user {row['User']!r} in account" if row["User"] else "account"
-            found.broken(line, f"the {what} {row['Account']!r} is there already, in {first.where}")
+            found.broken(line, f"the {what} {row['Account']!r} is a repetition of {first.where}")
     accounts: dict[str, Account] = {}
     for one in policy.associations:
         about: dict[str, Any] = {}
@@ -315,7 +316,10 @@ def _billing(read: SlurmFiles, found: Imported) -> dict[str, float]:
         if not first:
             first, said = billing, (record["partitionname"], line)
         elif billing and billing != first:
-            found.leave(line, "TRESBillingWeights: those of the first partition that has any hold for all")
+            found.leave(
+                line,
+                "TRESBillingWeights: the weights of the first partition with weights hold for all partitions",
+            )
     without = [
         record["partitionname"] for record, _ in read.partitions if not record.get("tresbillingweights", "")
     ]
@@ -323,8 +327,8 @@ def _billing(read: SlurmFiles, found: Imported) -> dict[str, float]:
         name, line = said
         found.leave(
             line,
-            f"TRESBillingWeights: those of {name} hold for all, also for {', '.join(without)}, which Slurm "
-            "bills by processors",
+            f"TRESBillingWeights: the weights of {name} hold for all partitions, also for "
+            f"{', '.join(without)}, which Slurm bills by processors",
         )
     return first
 
@@ -391,7 +395,7 @@ def _priorities(read: SlurmFiles, policy: SitePolicy, found: Imported) -> None:
     found.plugins["multifactor"] = _factors(policy, weights)
     line = read.line("PriorityWeightQOS")
     if "qos" in weights and not policy.qos and line is not None:
-        found.leave(line, "no QOS were given (sacctmgr -P show qos), so they weigh nothing")
+        found.leave(line, "no QOS were given (sacctmgr -P show qos), so QOS have no weight")
 
 
 def _factors(policy: SitePolicy, weights: dict[str, float]) -> dict[str, Any]:
@@ -478,7 +482,7 @@ def _preemption(read: SlurmFiles, found: Imported) -> None:
     if kind == "preempt/qos":
         rules = _rules_of_qos(read, modes, found)
         if not read.qos:
-            found.leave(line, "no QOS were given (sacctmgr -P show qos), so nobody takes anybody's place")
+            found.leave(line, "no QOS were given (sacctmgr -P show qos), so no job takes another job's place")
     elif kind == "preempt/partition_prio":
         rules = _rules_of_partitions(read, modes, found)
     else:
@@ -502,7 +506,7 @@ def _rules_of_qos(read: SlurmFiles, modes: str, found: Imported) -> list[dict[st
         victims = [name.strip() for name in row.get("preempt", "").split(",") if name.strip()]
         for name in victims:
             if name not in own:
-                found.leave(at, f"QOS {row['Name']}: Preempt={name}: no QOS is called so")
+                found.leave(at, f"QOS {row['Name']}: Preempt={name}: there is no such QOS")
         known = [name for name in victims if name in own]
         for how, names in _by_mode(known, own, modes, at, found).items():
             rules.append({"who": {"qos": [row["Name"]]}, "whom": {"qos": names}, "how": how})

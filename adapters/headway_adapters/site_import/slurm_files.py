@@ -124,8 +124,8 @@ def _read(lines: list[Line], read: SlurmFiles, found: Imported) -> None:
     elif len(said) > 1 and _RULED.fullmatch(said[1].text.strip()):
         found.broken(
             said[0],
-            "expected columns with bars between them, found a table for people, whose columns may be cut; "
-            "print it with `sacctmgr -P show ...`",
+            "expected columns with bars between them, found a table whose columns may be cut; print it with "
+            "`sacctmgr -P show ...`",
         )
     elif head.startswith("Configuration data as of") or _is_shown_config(said[:20]):
         for line in said:
@@ -140,7 +140,7 @@ def _read(lines: list[Line], read: SlurmFiles, found: Imported) -> None:
         found.broken(
             said[0],
             "expected slurm.conf, gres.conf, or what scontrol show or sacctmgr -P show prints, found a file "
-            "of another kind; nothing of it is read",
+            "of another kind; no line of it is read",
         )
     else:
         _read_conf(lines, read, found)
@@ -329,9 +329,8 @@ def _read_table(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> Non
         and "ParentName" not in columns
         and not any("| " in line.text for line in rows)
     ):
-        found.leave(head, "accounts without the ones above them are all put at the top; add the "
-                          "word `tree`, or give "
-                    "the file of `sacctmgr dump`")  # fmt: skip
+        found.leave(head, "accounts are listed without their parents and are all put at the top; add the "
+                          "word `tree`, or give the file of `sacctmgr dump`")  # fmt: skip
     above: list[tuple[int, str]] = [(-1, "root")]
     for line in rows:
         cells = line.text.split("|")

@@ -40,7 +40,7 @@ def with_included(
                 raise UserError(f"{path}: expected at most {_DEEPEST} files that include each other")
             inside = list(readable(read_lines(path), found))
         except (UserError, OSError, ValueError, RuntimeError) as error:
-            found.leave(line, f"{match[1]} is another file; give it as well ({error})")
+            found.leave(line, f"{match[1]} is included; give that file as well ({error})")
             continue
         yield from with_included(inside, given | {resolved}, found, depth + 1)
 

@@ -26,18 +26,19 @@ _GRES = re.compile(r"([^:]+)(?::([^:0-9][^:]*))??(:no_consume)?(?::(\d+)([KMGTP]
 #: Keys of partitions that have no counterpart, where they say something else than these; and why.
 _LEFT_OF_PARTITIONS = {
     "qos": (("N/A",), "the limits of a partition's QOS are not carried over"),
-    "gracetime": (("0", "00:00:00"), "time to end by itself is not carried over"),
+    "gracetime": (("0", "00:00:00"), "grace time is not carried over"),
     "maxcpuspernode": (("UNLIMITED",), "limits per node are not carried over"),
     "maxcpuspersocket": (("UNLIMITED",), "limits per socket are not carried over"),
     "maxmempernode": (("UNLIMITED", "0"), "limits per node are not carried over"),
     "maxmempercpu": (("UNLIMITED", "0"), "limits per processor are not carried over"),
     "minnodes": (("0", "1"), "smallest sizes are not carried over"),
     "lln": (("NO",), "nodes are not chosen by load"),
-    "exclusiveuser": (("NO",), "users share nodes here"),
-    "exclusivetopo": (("NO",), "jobs share blocks here"),
+    "exclusiveuser": (("NO",), "in headway, users share nodes"),
+    "exclusivetopo": (("NO",), "in headway, jobs share blocks"),
     "overtimelimit": (("NONE", "0", "NO"), "jobs are expected to end at their limits"),
-    "reqresv": (("NO",), "jobs outside of a reservation are not kept out by headway"),
-    "state": (("UP",), "headway would start jobs there; leave it out of cluster.options.partitions"),
+    "reqresv": (("NO",), "headway does not keep out jobs without a reservation"),
+    "state": (("UP",), "headway would start jobs there; leave the partition out of "
+                       "cluster.options.partitions"),
     "alternate": (("",), "jobs are not sent to another partition"),
 }  # fmt: skip
 _NONE = ("", "(NULL)", "NONE", "N/A")
@@ -78,7 +79,7 @@ def _tell_of_partitions(read: SlurmFiles, found: Imported) -> None:
             if text.upper() not in (*_NONE, *nothing):
                 found.leave(line, f"{as_written(key, line)}={text}: {why}")
         if re.match(r"(FORCE|YES)\b", record.get("oversubscribe", record.get("shared", "")), re.IGNORECASE):
-            found.leave(line, "OverSubscribe: jobs do not share processors here")
+            found.leave(line, "OverSubscribe: in headway, jobs do not share processors")
     tiers = {record["partitionname"]: record.get("prioritytier", "1") for record, _ in read.partitions}
     if len(set(tiers.values())) > 1:
         line = next(line for record, line in read.partitions if "prioritytier" in record)
@@ -225,7 +226,9 @@ def _gres(record: Mapping[str, str], line: Line, found: Imported) -> dict[str, i
         count *= 1024 ** " KMGTP".index((match[5] or " ").upper())
         gres[match[1]] = gres.get(match[1], 0) + count
         if match[3]:
-            found.leave(line, f"Gres={item.strip()}: a dry run has no no_consume, so jobs use it up there")
+            found.leave(
+                line, f"Gres={item.strip()}: a dry run does not know no_consume, so jobs consume the resource"
+            )
     return gres
 
 
@@ -248,5 +251,7 @@ def _tell_of_gres(read: SlurmFiles, found: Imported) -> None:
             continue
         if of and not any(record["name"] in of.get(name, ()) for name in named):
             found.leave(
-                line, f"Name={record['name']}: no node has it in slurm.conf (Gres=), so none has it here"
+                line,
+                f"Name={record['name']}: no node has it in slurm.conf (Gres=), so no node of the dry "
+                "run has it",
             )

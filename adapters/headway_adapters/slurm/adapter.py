@@ -144,7 +144,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         twice = [name for name, node in last.nodes.items() if _TWICE in node.reason.lower()] if last else []
         if last is None or not twice:
             return super().oddities()
-        what = "nodes that Slurm drained because a job was there twice (Duplicate jobid)"
+        what = "nodes that Slurm drained because a job was started twice on them (Duplicate jobid)"
         return (*super().oddities(), Oddity(self.system, what, len(twice), last.time, ", ".join(twice[:5])))
 
     # ------------------------------------------------------------------ starts
@@ -191,7 +191,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         known, detail = self.overlay.known(job_id), self.overlay.detail(job_id)
         existing = None
         if isinstance(decision, d.Resize) and known is not None and known.job.request.parts:
-            return Outcome(False, f"job {job_id} has several components: Slurm shrinks none of them")
+            return Outcome(False, f"job {job_id} has several components: Slurm does not shrink such a job")
         if isinstance(decision, d.Reserve) and self.overlay.snapshot is not None:
             existing = self.overlay.snapshot.reservations.get(decision.reservation.id)
         try:

@@ -38,7 +38,9 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
     shown = results[0].text.strip() or results[0].complaint()
     needed = f"headway needs Slurm {OLDEST[0]}.{OLDEST[1]:02d} or later"
     if not results[0].ok:
-        needed = "set cluster.options.slurm_conf to the path of slurm.conf, or bring it to its usual place"
+        needed = (
+            "set cluster.options.slurm_conf to the path of slurm.conf, or put slurm.conf into its usual place"
+        )
     found.append(Check("slurm's commands", version >= OLDEST, shown, needed))
     config_result, ping = client.run_many([("scontrol", "show", "config"), ("scontrol", "ping")])
     if not config_result.ok:
@@ -97,7 +99,7 @@ def _delay(config: dict[str, str]) -> Check:
     delay = int(match.group(1)) if match else 3
     return Check(
         "batch_sched_delay", delay == 0, f"{delay} s",
-        "set SchedulerParameters=batch_sched_delay=0: else starts come 1 to 3 s late",
+        "set SchedulerParameters=batch_sched_delay=0: otherwise starts come 1 to 3 s late",
     )  # fmt: skip
 
 
@@ -111,7 +113,7 @@ def _power(config: dict[str, str]) -> Check:
         missing.append("SuspendTime")
     return Check(
         "power saving", not missing, f"not set: {', '.join(missing)}" if missing else f"SuspendTime={time}",
-        "set SuspendProgram, ResumeProgram and a SuspendTime (a long one leaves sleep to headway)",
+        "set SuspendProgram, ResumeProgram and a SuspendTime (a long SuspendTime leaves sleep to headway)",
     )  # fmt: skip
 
 
@@ -157,14 +159,16 @@ def _tiers(partitions: Mapping[str, reader.Partition], options: SlurmOptions, na
             return Check("two tiers", False, said, f"scontrol update PartitionName={behind} State=UP")
         if out := narrower(partitions[behind], partitions[front]):
             said = f"Slurm refuses jobs of {front} in {behind}: {out}"
-            remedy = f"give {behind} what {front} has; BEHIND in job_submit.lua keeps users away from it"
+            remedy = (
+                f"give {behind} what {front} has; BEHIND in job_submit.lua keeps users' submissions out of it"
+            )
             return Check("two tiers", False, said, remedy)
     unread = [
         f"{partitions[behind].qos} of {behind}"
         for front, behind in options.background.items()
         if partitions[behind].qos not in ("", partitions[front].qos)
     ]
-    more = f" (not looked at: what the QoS {', '.join(unread)} limits)" if unread else ""
+    more = f" (the limits of the QoS {', '.join(unread)} are not checked)" if unread else ""
     return Check("two tiers", True, f"jobs share processors in {', '.join(names)}{more}")
 
 

@@ -146,7 +146,7 @@ class Custody:
             if result is not None and result.ok:
                 if key in takes and key not in self._taken:
                     self._taken.add(key)
-                    self._log.info("took a job over: it is held for headway", job=key)
+                    self._log.info("a job was taken over and is held for headway", job=key)
                 self._refused.pop(key, None)
                 continue
             if result is None:

@@ -155,7 +155,7 @@ class Looking:
                 found = reader.read_nodes_text(text, world.site, notes)
                 if not found.nodes:
                     raise Unanswered(f"listing of nodes: {error}") from error
-                notes.add(f"nodes are read from text, their JSON could not be used: {error}")
+                notes.add(f"nodes are read from text, because their JSON could not be used: {error}")
                 world.nodes_as_json = None
                 return found
         if not result.ok:
@@ -178,7 +178,9 @@ class Looking:
         self._unclear = since
         for key in missing:
             if key in since and time.monotonic() < since[key] + _DOUBT:
-                notes.add(f"job {key} stays as it was, its end is not known yet: {endings.unclear[key]}")
+                notes.add(
+                    f"job {key} stays as it was, because its end is not known yet: {endings.unclear[key]}"
+                )
                 jobs[key] = before.jobs[key]
                 continue
             ending = endings.found.get(key)
@@ -267,7 +269,8 @@ def _missing(
             rest = found.arrays[array]
             jobs[key] = SnapshotJob(
                 job=job.job, state="ended", outcome="cancelled", restarts=job.restarts,
-                end_time=rest.end_time if rest is not None else now, reason="its array has it no longer",
+                end_time=rest.end_time if rest is not None else now, reason="its array no longer has this "
+                                                                            "element",
             )  # fmt: skip
         else:
             missing.append(key)

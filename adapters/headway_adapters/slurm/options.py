@@ -63,19 +63,23 @@ class SlurmOptions(TransportOptions):
     def _background_is_another(self) -> SlurmOptions:
         for front, behind in self.background.items():
             if front not in self.partitions:
-                raise ValueError(f"background: one of the partitions, found {front!r}")
+                raise ValueError(f"background: a partition of `partitions`, found {front!r}")
             if behind in self.partitions:
                 raise ValueError(f"background: a partition that is not in `partitions`, found {behind!r}")
             if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", behind) is None:
                 raise ValueError(f"background: names of partitions, found {behind!r}")
         if len(set(self.background.values())) != len(self.background):
-            raise ValueError("background: another partition for each")
+            raise ValueError("background: a different partition for each")
         if self.background and self.agents is None:
-            raise ValueError("background: agents, which make background jobs give way; found none")
+            raise ValueError(
+                "background: cluster.options.agents, which make background jobs give way; found none"
+            )
         return self
 
     @model_validator(mode="after")
     def _one_way_to_sleep(self) -> SlurmOptions:
         if self.power and self.actuators is not None and self.actuators.power_down is not None:
-            raise ValueError("power and actuators.power_down: expected one way to sleep, found both")
+            raise ValueError(
+                "power and actuators.power_down: expected only one of the two ways to sleep, found both"
+            )
         return self

@@ -58,10 +58,10 @@ class Policy:
             if not result.ok or _LOST.search(result.stderr):
                 return self._as_it_was(result, notes)
         if not usage.ok:
-            notes.add(f"what was used until now is not known: sshare: {usage.complaint()}")
+            notes.add(f"the usage until now is not known: sshare: {usage.complaint()}")
         if not spent.ok:
             notes.add(
-                "what was used of GrpWall and of QOS' limits until now is not known: scontrol show assoc_mgr:"
+                "the use of GrpWall and of QOS' limits until now is not known: scontrol show assoc_mgr:"
                 f" {spent.complaint()}"
             )
         self._due = time.monotonic() + self._interval

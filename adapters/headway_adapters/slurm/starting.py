@@ -30,7 +30,7 @@ from headway_adapters.transport import Result
 #: wait for the pins of a hundred other starts.
 _STARTS_AT_ONCE = 16
 
-_NO_ANSWER = "no answer; the next look will tell"
+_NO_ANSWER = "no answer; the next look will show the result"
 #: With accounting, comments of a job that was submitted just now cannot be written yet.
 _NOT_YET = "update not available right now"
 

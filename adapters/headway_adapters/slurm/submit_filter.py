@@ -73,7 +73,8 @@ def check(client: SlurmClient, config: Mapping[str, str], options: SlurmOptions,
     script = _script(client, config, ping)
     if script.gone:
         found = (
-            f"{script.path} is gone: slurmctld does not start without it, and uses what it loaded until then"
+            f"{script.path} is gone: slurmctld does not start without it; until then slurmctld uses the "
+            "script that it has loaded"
         )
         return Check(_SUBJECT, False, found, f"install {shipped(_SHIPPED)} there, or unset JobSubmitPlugins")
     wrong = _wrong(script, options) if script.text else None
@@ -112,7 +113,9 @@ def loaded(
                 remedy,
             )  # fmt: skip
     if script.changed is not None and boot is not None and script.changed < boot:
-        return Check(_SUBJECT, True, f"{seen}; slurmctld loaded that when it started, at {_moment(boot)}")
+        return Check(
+            _SUBJECT, True, f"{seen}; slurmctld loaded the script when it started, at {_moment(boot)}"
+        )
     unseen = [name for name in partitions if name not in found]
     if not unseen:
         numbers = ", ".join(dict.fromkeys(str(witness.job) for witness in found.values()))
@@ -123,8 +126,9 @@ def loaded(
         why = "{} was changed at {}, slurmctld started at {}: ".format(script.path, *times)
     return Check(
         _SUBJECT, True, f"{seen}; {why}whether slurmctld uses that script cannot be seen from here",
-        "restart slurmctld (of Slurm 24.11, scontrol reconfigure does). Or, while headway does not drive, "
-        f"let a job wait: {_SUBMIT.format(unseen[0])}; check again, and scancel it", known=False,
+        f"restart slurmctld (of Slurm 24.11, scontrol reconfigure does). Or, while headway does not drive, "
+        f"submit a job that waits: {_SUBMIT.format(unseen[0])}; check again, and scancel the "
+        "job", known=False,
     )  # fmt: skip
 
 
@@ -185,12 +189,12 @@ def _wrong(script: Script, options: SlurmOptions) -> Check | None:
     managed, behind = _table("MANAGED", text), _table("BEHIND", text) or []
     if managed is None:
         remedy += " and set MANAGED to cluster.options.partitions"
-        return Check(_SUBJECT, False, f"{path} is not headway's", remedy)
+        return Check(_SUBJECT, False, f"{path} is not headway's script", remedy)
     if missing := [name for name in options.partitions if name not in managed]:
         remedy += " and set MANAGED to cluster.options.partitions"
         return Check(_SUBJECT, False, f"MANAGED of {path} lacks {', '.join(missing)}", remedy)
     if reader.RELEASED not in text:
-        found = f"{path} lets users start held jobs past headway (it has no slurm_job_modify of headway's)"
+        found = f"{path} lets users release jobs that headway holds (it lacks headway's slurm_job_modify)"
         return Check(_SUBJECT, False, found, remedy)
     if reader.USER_HOLD not in text:
         return Check(_SUBJECT, False, f"{path} loses users' holds of jobs that headway holds", remedy)

@@ -53,7 +53,7 @@ def start(
     if strange := set(chosen) - set(pool):
         raise Unfit(f"job {leader}: its partition has no node {', '.join(sorted(strange))}")
     if missing := set(first.node_list) - set(chosen):
-        raise Unfit(f"job {leader}: its user asked for {', '.join(sorted(missing))} too")
+        raise Unfit(f"job {leader}: its user also asked for {', '.join(sorted(missing))}")
     pin = marker.Pin(
         nodes=chosen, asked=first.node_list, least=first.least_nodes, most=first.most_nodes, placement=placed,
         restarts=first.restarts, reserved=reserved, excluded=tuple(part.excluded for _, part in detail.parts),

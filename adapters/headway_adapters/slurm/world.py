@@ -110,7 +110,7 @@ def _lifted(client: SlurmClient, notes: set[str]) -> tuple[tuple[str, str], ...]
     """Which bounds of partitions do not hold for which QOS; as far as the accounting says it."""
     (shown,) = client.run_many([reader.LIFTED])
     if not shown.ok:
-        notes.add(f"QOS that lift what partitions bound are not known: {shown.complaint()}")
+        notes.add(f"the QOS that lift the bounds of partitions are not known: {shown.complaint()}")
     return reader.read_lifted(shown.text) if shown.ok else ()
 
 
@@ -119,7 +119,7 @@ def _switches(client: SlurmClient, notes: set[str]) -> tuple[SwitchDescription, 
     (shown,) = client.run_many([("scontrol", "show", "topology")])
     found = reader.read_topology(shown.text, notes) if shown.ok else ()
     if not found:
-        notes.add("scontrol show topology: expected switches, found none; jobs' --switches are not looked at")
+        notes.add("scontrol show topology: expected switches, found none; jobs' --switches are ignored")
     return found
 
 

@@ -116,7 +116,7 @@ def start(
     missing = set(detail.pin.asked if detail.pin is not None else detail.node_list) - set(chosen)
     asked = detail.pin.asked if detail.pin is not None else detail.node_list
     if missing:
-        raise Unfit(f"job {job_id}: its user asked for {', '.join(sorted(missing))} too")
+        raise Unfit(f"job {job_id}: its user also asked for {', '.join(sorted(missing))}")
     pin = marker.Pin(
         nodes=chosen,
         asked=asked,

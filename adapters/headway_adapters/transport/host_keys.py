@@ -132,7 +132,7 @@ class HostKeys:
             if not same:
                 raise Failure(
                     f"{where}: wrong host key: expected {wanted} (ssh.host_key), found {shown}. {_BEWARE} "
-                    "If the new key is right, write it into ssh.host_key."
+                    "If the new key is right, write the new key into ssh.host_key."
                 )
             return
         known = self._known(host, port)
@@ -148,14 +148,16 @@ class HostKeys:
             wanted = " or ".join(f"{kind_of(k.key)} {fingerprint(k.key)} ({k.place})" for k in valid)
             raise Failure(
                 f"{where}: the host key has changed: expected {wanted}, found {shown}. {_BEWARE} "
-                f"If the new key is right, remove the old one: ssh-keygen -R {name}, and add the new one."
+                f"If the new key is right, remove the old key with ssh-keygen -R {name} and add the new key."
             )
         pin = f'set ssh.host_key: "{fingerprint(key)}" or ' if target else ""
         raise Failure(
-            f"{where}: unknown host key {shown}; no line about this machine in {files}. Compare the "
-            "fingerprint with what its administrator says (there: ssh-keygen -lf /etc/ssh/ssh_host_*.pub), "
-            f"then {pin}add the key to known_hosts: ssh-keyscan -p {port} {host}"
+            f"{where}: unknown host key {shown}; {files} has no line about this machine. Compare the "
+            f"fingerprint with the fingerprint that its administrator gives (there: ssh-keygen -lf "
+            f"/etc/ssh/ssh_host_*.pub), then {pin}add the key to known_hosts: ssh-keyscan -p {port} {host}"
         )
 
 
-_BEWARE = "Either the machine was set up anew, or somebody else answers in its place: ask its administrator."
+_BEWARE = (
+    "Either the machine was set up anew, or another machine answers in its place: ask its administrator."
+)

@@ -58,8 +58,8 @@ def identities(options: SshOptions, agent: paramiko.Agent | None) -> list[Identi
     unique = list(reversed(known.values()))
     if not unique:
         why = "; ".join(passed_over) or f"none of {', '.join(USUAL_FILES)} exists"
-        asked = "the SSH agent has none" if options.agent else "ssh.agent is false"
-        raise Failure(f"no SSH key to log in to {options.host} with: {asked}; {why}. Set ssh.key_file.")
+        asked = "the SSH agent has no key" if options.agent else "ssh.agent is false"
+        raise Failure(f"no SSH key for the log-in to {options.host}: {asked}; {why}. Set ssh.key_file.")
     return unique[:MOST]
 
 

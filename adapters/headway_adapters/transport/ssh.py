@@ -194,7 +194,7 @@ class SshTransport(Transport):
         try:
             link = self._connection()
         except Failure as error:
-            return [Check("ssh", False, str(error), "mend cluster.options.ssh or what the message names")]
+            return [Check("ssh", False, str(error), "correct cluster.options.ssh, or what the message names")]
         way = "".join(f" through {hop.address}" for hop in self._options.hops[:-1])
         return [Check("ssh", True, f"{self.where}{way}, host key {link.host_key}")]
 
@@ -321,8 +321,8 @@ class _Link:
         if not result.ok or _PROBE not in result.text.splitlines():
             found = result.complaint() if not result.ok else result.text[:200]
             raise Failure(
-                f"{self._name}: expected a login shell that takes quoted words as /bin/sh does, "
-                f"found {found!r}. Give the account /bin/sh or /bin/bash, and no forced command."
+                f"{self._name}: expected a login shell that takes quoted words as /bin/sh does, found "
+                f"{found!r}. Give the account /bin/sh or /bin/bash, and no forced command."
             )
         names = dict.fromkeys(_VARIABLE.findall(result.text))
         prefixes = tuple(without)
@@ -415,7 +415,9 @@ class _Link:
         stderr = err.decode("utf-8", errors="replace")
         if not timed_out and not too_long and channel.exit_status < 0:
             how = "it was ended by a signal" if self.alive else "the connection ended"
-            said = f"{self._name}: {how} before {argv[0]} did; what it did is not known\n{stderr}"
+            said = (
+                f"{self._name}: {how} before {argv[0]} did; the effect of the command is not known\n{stderr}"
+            )
             return _cut(argv, said, seconds, bytes(out), signalled=self.alive)
         return Result(
             argv=argv,
@@ -461,17 +463,18 @@ def _dial(hop: Hop, options: SshOptions) -> socket.socket:
         way = socket.create_connection((hop.host, hop.port), timeout=options.connect_timeout)
     except socket.gaierror as error:
         raise Failure(
-            f"{hop.host}: expected the name or address of a machine, found none so called ({error.strerror})"
+            f"{hop.host}: expected the name or address of a machine, found no machine of that name "
+            f"({error.strerror})"
         ) from error
     except ConnectionRefusedError as error:
         raise Failure(
-            f"{hop.address}: expected an SSH server, but the connection was refused: nobody listens on that "
-            "port; is sshd running there, and is the port right?"
+            f"{hop.address}: expected an SSH server, but the connection was refused: no program listens on "
+            "that port; is sshd running there, and is the port right?"
         ) from error
     except TimeoutError as error:
         raise Failure(
-            f"{hop.address}: expected an SSH server, but nobody answered within "
-            f"{options.connect_timeout:g} s; is the machine up, and does a firewall stand between?"
+            f"{hop.address}: expected an SSH server, but got no answer within {options.connect_timeout:g} "
+            "s; is the machine up, and does a firewall block the port?"
         ) from error
     except OSError as error:
         raise Failure(f"{hop.address}: cannot be reached: {error.strerror or error}") from error
@@ -492,24 +495,25 @@ def _log_in(transport: paramiko.Transport, hop: Hop, user: str, keys: Sequence[I
             except paramiko.BadAuthenticationType as error:
                 offers = ", ".join(error.allowed_types)
                 raise Failure(
-                    f"{user}@{hop.address}: expected a server that takes keys (publickey), it takes {offers}"
+                    f"{user}@{hop.address}: expected a server that takes keys (publickey), found a server "
+                    f"that takes {offers}"
                 ) from error
             except paramiko.AuthenticationException:
                 refused.append(described(identity))
                 continue
             if more:
                 raise Failure(
-                    f"{user}@{hop.address}: took {described(identity)}, and asks besides for "
-                    f"{', '.join(more)}; headway can only give a key"
+                    f"{user}@{hop.address}: took {described(identity)}, and also asks for "
+                    f"{', '.join(more)}; headway can give only a key"
                 )
             return
     except (OSError, EOFError, paramiko.SSHException) as error:
         tried = f" after {', '.join(refused)}" if refused else ""
         raise Failure(
-            f"{user}@{hop.address}: hung up while logging in{tried}: {error or 'no reason'}"
+            f"{user}@{hop.address}: hung up during the log-in{tried}: {error or 'no reason'}"
         ) from error
     raise Failure(
-        f"{user}@{hop.address}: log-in refused: expected one of these keys to be taken: "
+        f"{user}@{hop.address}: log-in refused: expected the server to accept one of these keys: "
         f"{', '.join(refused)}. Append the public key to ~{user}/.ssh/authorized_keys there, or set "
         "ssh.user and ssh.key_file."
     )
@@ -523,8 +527,10 @@ def _through(transport: paramiko.Transport, hop: Hop, onward: Hop, timeout: floa
         )
     except paramiko.ChannelException as error:
         raise Failure(
-            f"{hop.address}: expected it to lead on to {onward.address}, it answered: {error.text}. Is "
+            f"{hop.address}: expected it to connect to {onward.address}, but it answered: {error.text}. Is "
             "AllowTcpForwarding on there, and does it reach that machine?"
         ) from error
     except (OSError, EOFError, paramiko.SSHException) as error:
-        raise Failure(f"{hop.address}: no way on to {onward.address}: {error or 'it hung up'}") from error
+        raise Failure(
+            f"{hop.address}: no connection from there to {onward.address}: {error or 'it hung up'}"
+        ) from error

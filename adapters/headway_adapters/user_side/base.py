@@ -64,7 +64,7 @@ class CommandUser:
         raise NotImplementedError
 
     def note(self, environment: Mapping[str, str], key: str, value: str) -> None:
-        raise Failure("a job can write nothing for the scheduler here")
+        raise Failure("on this system, a job cannot write anything for the scheduler")
 
     def _must(self, result: Result) -> None:
         if not result.ok and not any(sign in f"{result.stderr} {result.text}" for sign in self.gone):

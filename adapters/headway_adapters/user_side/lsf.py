@@ -80,7 +80,9 @@ def submission(job: Submission, queue: str) -> tuple[str, ...]:
     """``bsub``. A job that LSF starts again is noticed: its workers are others."""
     checked(job)
     if job.memory:
-        raise Unfit("memory cannot be asked for: LSF counts it a host or a job, as the site has it")
+        raise Unfit(
+            "memory cannot be asked for: whether LSF counts it for a host or for a job depends on the site"
+        )
     return (
         "bsub", "-J", job.name, "-q", queue, "-n", str(job.processors), "-W", writer.minutes(job.walltime),
         "-o", job.output.replace("%", "%%"), *(["-P", job.account] if job.account else []),

@@ -52,7 +52,7 @@ class PbsUser(QueueUser):
         return shrinking(job, seconds)
 
     def postponing(self, job: str) -> Sequence[Sequence[str]]:
-        raise Failure("PBS lets operators alone put a running job back into the queue")
+        raise Failure("in PBS only operators can put a running job back into the queue")
 
     def releasing(self, job: str) -> Sequence[str]:
         return ("qrls", job)
@@ -69,7 +69,7 @@ class PbsUser(QueueUser):
             return {}
         record = Listings(self._client, torque=False).asked([job], False, set())[0].get(job)
         if record is None:
-            raise Failure(f"qstat: expected what it knows of job {job}, found nothing")
+            raise Failure(f"qstat: expected the attributes of job {job}, found nothing")
         return noted(notes_of(record))[1]
 
     def elsewhere(
@@ -113,7 +113,7 @@ def elsewhere(
     paths = [environment.get(name, "") for name in ("PATH", "PBS_O_PATH")]
     program = shutil.which("pbsdsh", path=os.pathsep.join(path for path in paths if path))
     if program is None:
-        raise Failure("pbsdsh: expected it in PATH or PBS_O_PATH, to run workers on other nodes; found none")
+        raise Failure("expected pbsdsh in PATH or PBS_O_PATH, to run workers on other nodes; found none")
     return tuple((program, "-n", str(lines.index(host)), "--", *argv) for host in allocation.others)
 
 

@@ -199,7 +199,8 @@ class ClusterAdapter(abc.ABC):
         first :meth:`wait` tells it (:class:`headway.events.SitePolicyChanged`), and so does each later
         :meth:`wait` that finds it changed. Raises :class:`UserError` where there is nothing to ask."""
         raise UserError(
-            "plugins: from-slurm: expected a single Slurm cluster, found another cluster; write the values into the configuration instead"
+            "plugins: from-slurm: expected a single Slurm cluster, found another cluster; write the "
+            "values into the configuration instead"
         )
 
     def tiers_before(self, tiers: Mapping[str, str]) -> None:  # noqa: B027 (one that has no tiers)

@@ -279,7 +279,8 @@ def _suits_no_job(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
     said = {word for event in jobs for word in getattr(getattr(event, "job", None), "attributes", None) or ()}
     return [
         Check(
-            "migration", True, f"{name} applies to no job now: no job has the word {word!r}, so later handlers move the jobs",
+            "migration", True,
+            f"{name} applies to no job now: no job has the word {word!r}, so later handlers move the jobs",
             f"users give the word with their jobs, on Slurm: sbatch --comment=headway:{word}", known=False,
         )
         for name, word in asked

@@ -332,7 +332,7 @@ def test_a_start_is_forced_and_confirmed_by_the_next_looks(lsf: PretendedLsf, ru
     [
         (Told("PSUSP"), "held (PSUSP)"),
         (Told(asked=", Dependency Condition <done(6)>"), "its dependency 'done(6)' is not met"),
-        (Told(asked=", Specified Start Time <Sat Nov 21 23:50:00>"), "its begin time lies ahead"),
+        (Told(asked=", Specified Start Time <Sat Nov 21 23:50:00>"), "its begin time has not come"),
         (Told(queue="other"), "not headway's to start"),
         (Told("RUN", "h2"), "not pending in the last listing"),
         (Told(asked=", 2 Task(s)"), "it asks for 2 slots, not for 1"),
@@ -351,7 +351,7 @@ def test_a_job_starts_at_the_very_second_of_its_begin_time() -> None:
     )
     # One look only, and it was before that second.
     with ready(lsf, poll_interval=60) as one:
-        assert "its begin time lies ahead" in refused(one, d.Start("5", (("h2", 1),)))
+        assert "its begin time has not come" in refused(one, d.Start("5", (("h2", 1),)))
         time.sleep(max(0.0, at(6, 39, 11) - one._clock()))
         assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
     assert lsf.commands("brun") == ["brun -m h2 5"]
@@ -433,7 +433,7 @@ def test_nobody_shares_a_host_that_somebody_has_whole(lsf: PretendedLsf, tmp_pat
     with ready(lsf, start_timeout=60, agents=agents(tmp_path)) as one:
         assert "would be shared" in refused(one, behind("5", "h2"))
         assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
-        assert "belongs to a job that has it whole" in refused(one, behind("7", "h2"))
+        assert "belongs to a job that has all of it" in refused(one, behind("7", "h2"))
 
 
 def test_without_agents_there_is_no_background(lsf: PretendedLsf) -> None:
@@ -530,7 +530,7 @@ def test_a_start_without_an_answer_is_decided_by_the_next_look(
 ) -> None:
     lsf.answer = lambda argv: hangs(argv) if argv[0] == "brun" else None
     (outcome,) = running.apply(running._clock(), [d.Start("5", (("h2", 1),))])
-    assert (outcome.accepted, outcome.message) == (True, "no answer; the next look will tell")
+    assert (outcome.accepted, outcome.message) == (True, "no answer; the next look will show the result")
     lsf.jobs["5"] = Told("RUN", "h2", started="Sat Nov 21 06:39:11")
     assert [e.job_id for e in events(running) if isinstance(e, ev.JobStarted)] == ["5"]
 
@@ -623,7 +623,7 @@ def test_a_queue_of_headways_that_goes_is_said(lsf: PretendedLsf, running: LsfAd
     with capture_logs() as logs:
         events(running, 0.4)
     said = [str(log.get("what")) for log in logs]
-    assert any("queue normal is gone: LSF moves its jobs to lost_and_found" in what for what in said)
+    assert any("queue normal is gone: LSF moves the queue's jobs to lost_and_found" in what for what in said)
 
 
 def test_a_job_may_ask_for_a_host_group_that_no_queue_names(lsf: PretendedLsf) -> None:

@@ -174,7 +174,7 @@ def test_a_privilege_that_cannot_be_known_is_not_said_to_be_there() -> None:
     for queue in (of_queue(""), of_queue("boss")):
         found = privilege(queue)
         assert (found.ok, found.known) == (True, False)
-        assert found.detail.endswith("who administers the cluster is not told here")
+        assert found.detail.endswith("the administrators of the cluster are not known here")
         assert "ADMINISTRATORS = headway" in found.remedy
 
 

@@ -79,7 +79,7 @@ def test_what_was_written_is_told(tree, clock):
     tree.processors(2).policy([0, 1])
     [change] = clock.set_frequency([0, 1], 2e9)
     assert (change.cpus, change.file, change.before, change.after) == ((0, 1), MAX, "3000000", "2000000")
-    assert clock.set_frequency([0, 1], 2e9) == [], "it is so already"
+    assert clock.set_frequency([0, 1], 2e9) == [], "the job is in that tier already"
 
 
 def test_under_the_userspace_governor_the_speed_is_set_too(tree, clock):

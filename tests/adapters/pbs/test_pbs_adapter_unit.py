@@ -135,14 +135,14 @@ def test_nobody_shares_a_vnode_that_somebody_has_whole(pbs: PretendedPbs, tmp_pa
         assert "in the background each would be shared" in outcome.message
         assert one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[1]", 8),))])[0].accepted
         (outcome,) = one.apply(time.time(), [behind("4.pbshost", "pbshost[1]", 1)])
-        assert "belongs to a job that has it whole" in outcome.message
+        assert "belongs to a job that has all of it" in outcome.message
 
 
 def test_without_agents_there_is_no_background(pbs: PretendedPbs) -> None:
     with adapter(pbs) as one:
         started(one)
         (outcome,) = one.apply(time.time(), [behind("1.pbshost", "pbshost[1]", 8)])
-        assert "only with cluster.options.agents is there a background" in outcome.message
+        assert "the background needs cluster.options.agents" in outcome.message
 
 
 def test_memory_is_looked_at_too(pbs: PretendedPbs) -> None:
@@ -161,14 +161,14 @@ def test_a_host_that_is_to_be_had_whole_must_be_empty(pbs: PretendedPbs) -> None
     with adapter(pbs) as one:
         started(one)
         (outcome,) = one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[1]", 8),))])
-    assert "vnode pbshost[0] would be shared, and the job asks for it whole" in outcome.message
+    assert "vnode pbshost[0] would be shared, and the job asks for all of it" in outcome.message
 
 
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
         ({"job_state": "H", "Hold_Types": "u"}, "held by its user"),
-        ({"job_state": "W", "Execution_Time": "Sat Nov 21 08:33:00 2099"}, "its begin time lies ahead"),
+        ({"job_state": "W", "Execution_Time": "Sat Nov 21 08:33:00 2099"}, "its begin time has not come"),
         ({"job_state": "H", "Hold_Types": "s", "depend": "afterok:2.pbshost@pbshost"}, "it is not queued"),
     ],
 )

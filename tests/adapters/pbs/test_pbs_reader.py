@@ -491,7 +491,7 @@ def test_an_array_that_runs_few_elements_at_a_time() -> None:
     [
         ({"state": "free"}, True, ""), ({"state": "job-busy"}, True, ""),
         ({"state": "job-exclusive", "resources_assigned": {"ncpus": 2}}, True, ""),
-        ({"state": "job-exclusive"}, False, "its host is given whole to a job on another vnode"),
+        ({"state": "job-exclusive"}, False, "a job on another vnode has the whole host"),
         ({"state": "offline", "comment": "disk"}, False, "offline; disk"),
         ({"state": "down,offline"}, False, "down; offline"), ({"state": "busy"}, False, "overloaded"),
         ({"state": "free,sparkling"}, False, "sparkling"),

@@ -53,7 +53,7 @@ def test_a_confirmed_reservation() -> None:
             ),
         )
     }  # fmt: skip
-    assert notes == {"reservation R6.pbshost is RESV_BEING_DELETED and is not looked at"}
+    assert notes == {"reservation R6.pbshost is RESV_BEING_DELETED and is ignored"}
 
 
 def test_a_reservation_is_ours_only_if_we_made_it() -> None:

@@ -441,8 +441,8 @@ def test_a_command_that_fails_once_is_tried_again(room, drive):
 @pytest.mark.parametrize(
     ("options", "appears", "says"),
     [
-        ({"power_up": ["true", "{node}"]}, True, "confirm_power does not say that it is on"),
-        ({}, False, "the batch system does not find it usable"),
+        ({"power_up": ["true", "{node}"]}, True, "confirm_power does not report the node as on"),
+        ({}, False, "the batch system does not report the node as usable"),
     ],
 )
 def test_a_node_that_never_comes_up_is_drained(room, drive, options, appears, says):

@@ -78,7 +78,7 @@ def test_what_nobody_foresaw_brings_no_news_and_is_waited_out() -> None:
     assert not any(isinstance(e, ev.JobEnded) for e in second[1])
     # Each is said once for the whole outage.
     assert [what for _, what in adapter.log.said] == [
-        "a look could not be read, which is a mistake of headway's",
+        "a look could not be read, which is a mistake in headway",
         "toy does not answer; waiting for it",
         "toy answers again",
     ]

@@ -97,7 +97,7 @@ def test_what_is_no_limit_costs_no_other() -> None:
     assert found.plugins["limits"]["of"] == {"user": {"alice": {"jobs": 2}, "bob": {"memory": 16.0}}}
     assert said(found) == [
         "qmgr:4: max_run: expected a number, found 'many'",
-        "qmgr:5: max_run_res.walltime = [u:bob=9] is not carried over: no limit here is of its sum",
+        "qmgr:5: max_run_res.walltime = [u:bob=9] is not carried over: headway has no limit on its sum",
         "qmgr:7: max_run: expected [u:NAME=NUMBER] or the like, found 'nonsense'",
         "qmgr:8: max_run_soft = [u:PBS_GENERIC=1] is not carried over (max_run and max_run_res are)",
     ]

@@ -196,9 +196,11 @@ def test_what_of_slurms_policy_is_not_carried_over() -> None:
         "slurm.conf:49: QOS=part_debug: the limits of a partition's QOS are not carried over",
         "slurm.conf:49: partition debug overlaps with batch (4 nodes in common): a dry run has each node "
         "once, all in the pool batch",
-        "slurm.dump:17: MaxSubmitJobs=100 is not carried over: Slurm itself refuses jobs at submission",
-        "qos.txt:4: MaxSubmitJobsPerUser=50 is not carried over: Slurm itself refuses jobs at submission",
-        "qos.txt:4: QOS standby: gracetime=00:02:00 is not carried over: no time to end by itself is given",
+        "slurm.dump:17: MaxSubmitJobs=100 is not carried over: Slurm itself refuses such jobs at submission",
+        "qos.txt:4: MaxSubmitJobsPerUser=50 is not carried over: Slurm itself refuses such jobs at "
+        "submission",
+        "qos.txt:4: QOS standby: gracetime=00:02:00 is not carried over: headway gives no time to end after "
+        "a signal",
         "qos.txt:4: QOS standby: flags=NoReserve is not carried over",
     ]
 
@@ -527,7 +529,7 @@ def test_of_slurms_exempt_time_minutes_are_enough_and_a_qos_own_is_remarked() ->
         {"who": {"qos": ["high"]}, "whom": {"qos": ["low"]}, "how": "requeue", "exempt": 1800.0}
     ]
     remarks = said(found)
-    assert "qos:2: QOS high: Preempt=gone: no QOS is called so" in remarks
+    assert "qos:2: QOS high: Preempt=gone: there is no such QOS" in remarks
     assert any(text.startswith("qos:3: QOS low: preemptexempttime=00:10:00 is not") for text in remarks)
 
 

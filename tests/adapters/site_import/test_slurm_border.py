@@ -94,7 +94,7 @@ User - 'ann':DefaultAccount='chem':Fairshare=1:MaxSubmitJobs=-1
 
 
 def test_limits_of_submission_are_named_since_slurm_keeps_them() -> None:
-    told = "is not carried over: Slurm itself refuses jobs at submission"
+    told = "is not carried over: Slurm itself refuses such jobs at submission"
     found = said(made("slurm", conf=conf("PartitionName=a\n"), dump=DUMP))
     assert of(found, 3)[-2:] == [f"MaxSubmitJobs=10 {told}", f"GrpSubmitJobs=50 {told}"]
     assert of(found, 5) == []
@@ -126,7 +126,7 @@ def test_a_file_of_another_kind_is_one_sentence_that_says_what_was_expected(text
     [only] = broken(found)
     assert only.endswith(
         "expected slurm.conf, gres.conf, or what scontrol show or sacctmgr -P show prints, found a file of "
-        "another kind; nothing of it is read"
+        "another kind; no line of it is read"
     )
     assert {text.partition(":")[0] for text in said(found)} == {"strange"}
 

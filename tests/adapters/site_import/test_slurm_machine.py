@@ -194,7 +194,8 @@ def test_resources_with_types_suffixes_and_without_consumption() -> None:
     assert found.emulation["nodes"][0]["gres"] == {"gpu": 3, "bandwidth": 4 << 30, "nic": 1}
     assert not broken(found)
     assert said(found) == [
-        "conf:1: Gres=bandwidth:lustre:no_consume:4G: a dry run has no no_consume, so jobs use it up there"
+        "conf:1: Gres=bandwidth:lustre:no_consume:4G: a dry run does not know no_consume, so jobs consume "
+        "the resource"
     ]
 
 
@@ -212,7 +213,7 @@ def test_gres_conf_is_no_list_of_nodes() -> None:
 def test_a_device_that_no_node_has_is_named() -> None:
     conf = "NodeName=n[1-4] CPUs=32 Gres=gpu:2\nPartitionName=p"
     assert said(made("slurm", conf=conf, gres=f"{GRES}Name=mps Count=100")) == [
-        "gres:3: Name=mps: no node has it in slurm.conf (Gres=), so none has it here"
+        "gres:3: Name=mps: no node has it in slurm.conf (Gres=), so no node of the dry run has it"
     ]
 
 
@@ -300,8 +301,8 @@ def test_a_table_for_people_is_one_sentence() -> None:
         "    normal          0  1-00:00:00\n"
     )
     assert said(made("slurm", conf=ENFORCED, qos=qos)) == [
-        "qos:1: expected columns with bars between them, found a table for people, whose columns may be cut; "
-        "print it with `sacctmgr -P show ...`"
+        "qos:1: expected columns with bars between them, found a table whose columns may be cut; print it "
+        "with `sacctmgr -P show ...`"
     ]
 
 

@@ -526,7 +526,9 @@ def test_nodes_that_slurm_drained_because_a_job_was_there_twice_are_told(slurm: 
         events(one)
         (odd,) = one.oddities()
         assert (odd.count, odd.detail) == (2, ", ".join(drained))
-        assert odd.what == "nodes that Slurm drained because a job was there twice (Duplicate jobid)"
+        assert odd.what == (
+            "nodes that Slurm drained because a job was started twice on them (Duplicate jobid)"
+        )
         answers["now"] = mended
         events(one, 1.0)
         assert one.oddities() == (), "an administrator has mended it"

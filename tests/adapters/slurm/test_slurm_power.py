@@ -105,7 +105,7 @@ def test_a_node_that_is_down_after_waking_did_not_wake():
 
 def test_two_ways_to_sleep_are_refused() -> None:
     hooks = {"power_down": ["off", "{node}"], "power_up": ["on", "{node}"]}
-    with pytest.raises(UserError, match="expected one way to sleep, found both"):
+    with pytest.raises(UserError, match="expected only one of the two ways to sleep, found both"):
         adapter_options = {"partitions": ["batch"], "power": True, "actuators": hooks}
         SlurmAdapter(adapter_options)
 

@@ -117,7 +117,7 @@ def test_cut_in_the_middle_of_a_start_the_next_look_decides(
     remote.until(ev.JobSubmitted, job)
     threading.Timer(4.0, server.cut).start()
     (outcome,) = remote.start(job)
-    assert (outcome.accepted, outcome.message) == (True, "no answer; the next look will tell")
+    assert (outcome.accepted, outcome.message) == (True, "no answer; the next look will show the result")
     if released:
         assert remote.until(ev.JobStarted, job).placement == (("node1", 1),)
     else:

@@ -19,7 +19,7 @@ def elements_in(array: int | str, text: str, limit: int, notes: set[str]) -> lis
         room = limit - len(found)
         run = range(first, last + 1, step)
         if len(run) > room:
-            notes.add(f"array {array} has more than {limit} pending elements; the later ones wait")
+            notes.add(f"array {array} has more than {limit} pending elements; the later elements wait")
         found.extend(run[:room])
     return found
 

@@ -124,7 +124,7 @@ def decode(data: bytes, what: str, notes: set[str]) -> Listing:
             first = ", ".join(parts) or "an error without a description"
         if not listing.jobs and not listing.nodes:
             raise Failure(f"{what}: {first}")
-        notes.add(f"{what} tells of an error beside its records: {first}")
+        notes.add(f"{what} reports an error beside its records: {first}")
     return listing
 
 
@@ -140,7 +140,7 @@ def _decode_with_odd_ones(data: bytes, what: str, notes: set[str]) -> Listing:
     nodes = None if loose.nodes is None else [record for record in loose.nodes if isinstance(record, dict)]
     left_out = len(loose.jobs or ()) + len(loose.nodes or ()) - len(jobs or ()) - len(nodes or ())
     if left_out:
-        notes.add(f"{what}: what is no record was left out")
+        notes.add(f"{what}: entries that are no records were left out")
     errors = loose.errors if isinstance(loose.errors, list) else [loose.errors] if loose.errors else None
     records = None if jobs is None else msgspec.convert(jobs, list[JobRecord])
     return Listing(jobs=records, nodes=nodes, errors=errors)
@@ -214,4 +214,4 @@ def node_names(value: Any) -> tuple[str, ...]:
     try:
         return hostlist.expand(listed)
     except ValueError as error:
-        raise Failure(f"Slurm names nodes in a way we cannot read: {error}") from error
+        raise Failure(f"Slurm's names of nodes cannot be read: {error}") from error

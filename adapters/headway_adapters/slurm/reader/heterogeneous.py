@@ -134,9 +134,15 @@ def _unfit(parts: Sequence[Component], pending: Sequence[Component], expected: i
         return "a heterogeneous job of which Slurm lists only some components as waiting"
     pools = sorted({part.job.job.pool for part in pending})
     if len(pools) > 1:
-        return f"a heterogeneous job in several partitions ({', '.join(pools)}): headway starts one in one"
+        return (
+            f"a heterogeneous job in several partitions ({', '.join(pools)}): headway starts such a job in "
+            "a single partition"
+        )
     if any(part.detail is not None and part.detail.listed for part in pending):
-        return "a heterogeneous job that names several partitions for a component: headway starts one in one"
+        return (
+            "a heterogeneous job that names several partitions for a component: headway starts such a job "
+            "in a single partition"
+        )
     if len({part.job.job.reservation for part in pending}) > 1:
         return "a heterogeneous job whose components name different reservations"
     return ""

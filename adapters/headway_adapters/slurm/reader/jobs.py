@@ -468,7 +468,7 @@ class _Reading:
         if values.text(record.state_reason) == "DependencyNeverSatisfied":
             return "its dependency can never be satisfied"
         if managed and self.site.needs_qos and not values.text(record.qos):
-            return "it has no QOS (any more), and Slurm starts no job without one"
+            return "it has no QOS (any more), and Slurm starts no job without a QOS"
         return ""
 
     def _put_elements(

@@ -140,7 +140,7 @@ def _put_node(
         else:
             notes.add(f"unknown node state {word!r} is taken as harmless")
     if not any(word in _NODE_STATES for word in states):
-        bad.append("in no state that we know")
+        bad.append("in no known state")
     why = ", ".join(dict.fromkeys(word for word in bad if word))
     if why and reason:
         why = f"{why}: {reason}"
