@@ -322,13 +322,15 @@ def _priorities(read: _Read, found: Imported) -> None:
         weights["bypass"] = bypass * BYPASSED
         options["max_bypass"] = BYPASSED
     if read.weight("SERVICEWEIGHT") and read.weight("XFACTORWEIGHT"):
-        found.leave(read.weights["XFACTORWEIGHT"][1], "XFACTORWEIGHT: in headway, the factor expansion is 1 - 1/X instead of X, so choose its weight")  # fmt: skip
+        found.leave(read.weights["XFACTORWEIGHT"][1], "XFACTORWEIGHT: in headway, the factor expansion is 1 "
+                                                      "- 1/X instead of X, so choose its weight")  # fmt: skip
     if "windows" in found.plugins:
         weights["fairshare"] = 200 * read.weight("FSWEIGHT") * read.weight(f"FS{_shared(read)}WEIGHT")
     for name in ("PROCWEIGHT", "NODEWEIGHT", "MEMWEIGHT"):
         if read.weight("RESWEIGHT") and read.weight(name):
-            found.leave(read.weights[name][1], f"{name}: in headway, the factor is a share of the machine, so the weight is Maui's times the machine's size (resource:processors, size, "
-                        "resource:memory)")  # fmt: skip
+            found.leave(read.weights[name][1], f"{name}: in headway, the factor is a share of the machine, "
+                                               "so the weight is Maui's times the machine's size "
+                                               "(resource:processors, size, resource:memory)")  # fmt: skip
     for kind, factor, table in (("CLASS", "pool", "pools"), ("QOS", "qos", "qos")):
         weight = read.weight("CREDWEIGHT") * read.weight(f"{kind}WEIGHT")
         priorities = _priorities_of(f"{kind}CFG", read, found)
@@ -362,7 +364,8 @@ def _priorities_of(what: str, read: _Read, found: Imported) -> dict[str, float]:
         if number is not None and number < 0:
             found.leave(
                 line,
-                f"{what}[{name}] PRIORITY={text}: in headway, priorities begin at 0; give all other names more",
+                f"{what}[{name}] PRIORITY={text}: in headway, priorities begin at 0; give all other names "
+                "more",
             )
         elif number and name == "DEFAULT":
             found.leave(line, f"{what}[DEFAULT] PRIORITY={text} {_OFTEN}")
@@ -398,7 +401,9 @@ def _credentials(kind: str, read: _Read, weights: dict[str, float], found: Impor
             weights["association"] = max(weights.get("association", 0.0), weight * number)
         else:
             found.leave(read.of[what][name]["PRIORITY"][1], f"{what}[{name}] "
-                                                            f"PRIORITY={number:g} {_OFTEN}: only names with a target of fair share have a priority (or list the name in the accounts)")  # fmt: skip
+                                                            f"PRIORITY={number:g} {_OFTEN}: only names with "
+                                                            "a target of fair share have a priority (or "
+                                                            "list the name in the accounts)")  # fmt: skip
 
 
 # ---------------------------------------------------------------------- limits, preemption, backfill
@@ -496,7 +501,8 @@ def _preemption(read: _Read, found: Imported) -> None:
                 continue
             for name in others:
                 found.leave(of[other, name], f"PREEMPTEE of {other} {name} for {dimension} "
-                                             f"{', '.join(names)}: a job that is in both could take the places of its own kind, so write the rule by hand")  # fmt: skip
+                                             f"{', '.join(names)}: a job that is in both could take the "
+                                             "places of its own kind, so write the rule by hand")  # fmt: skip
     if rules:
         found.plugins["preemption"] = {"rules": rules}
 
@@ -526,7 +532,8 @@ def _backfill(read: _Read, found: Imported) -> None:
         if reservations == "HIGHEST" and at is not None:
             found.leave(
                 at,
-                "RESERVATIONPOLICY HIGHEST: in headway, a booked job may lose its booking to a job with a higher priority",
+                "RESERVATIONPOLICY HIGHEST: in headway, a booked job may lose its booking to a job with a "
+                "higher priority",
             )
         elif reservations != "CURRENTHIGHEST" and at is not None:
             found.leave(
