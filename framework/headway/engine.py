@@ -83,8 +83,8 @@ class Engine:
         measures how long the cluster takes.
 
         ``succeeds(why)`` is asked after the cycle in which the run was told to end for another (a reload, the
-        clock), whether that one is ready; if not, this one goes on. It may be asked again before the end,
-        when it is told so again meanwhile. None: the run ends at once."""
+        clock), whether that engine is ready; if not, this engine goes on. It may be asked again before the
+        end, when it is told so again meanwhile. None: the run ends at once."""
         self.adapter = adapter
         self.scheduler = scheduler
         self.journal: JournalWriter = journal if journal is not None else NullJournal()

@@ -49,7 +49,7 @@ _COMMANDS = {
 }
 
 #: Entry points (name of a command -> click command) of commands that installed packages bring, such as
-#: those that belong to an adapter. Loaded when they are called; when they are listed only if no line says
+#: the commands of adapters. Loaded when they are called; when they are listed only if no line says
 #: what they are.
 COMMANDS = "headway.commands"
 

@@ -122,7 +122,8 @@ def _asked(
             checks.extend(lacking)
             checks.extend(_described(config, plugins, adapter, able=not lacking))
             checks.extend(_suits_no_job(plugins, adapter))
-            # Those of this cluster, as far as it could be asked, and not of all of its kind.
+            # The capabilities of this cluster, as far as it could be asked, and not of all clusters of its
+            # kind.
             capabilities = adapter.capabilities
     except UserError:
         raise
@@ -354,7 +355,7 @@ def _full(directory: Path) -> Check | None:
 
 
 def _open_to_all(directory: Path) -> Check | None:
-    """A failed check if everybody could put another file into the journal's place."""
+    """A failed check if any user could put another file into the journal's place."""
     from headway.adapter import Check
 
     mode = directory.stat().st_mode

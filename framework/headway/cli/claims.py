@@ -34,7 +34,7 @@ def command(folder: Path, write: bool, traces: Path | None) -> None:
 
     The results of headway reproduce in FOLDER are judged again from their rows, and their claims.md
     compared with that. A table in a page of FOLDER stands between <!-- claims: DIRECTORY --> and
-    <!-- /claims --> and is the one in that directory's claims.md. Ends with 1 if a table is stale.
+    <!-- /claims --> and is the table in that directory's claims.md. Ends with 1 if a table is stale.
     """
     need_report("headway claims")
     from headway.experiment.stale import State, check_tables

@@ -67,7 +67,7 @@ def named_config(path: Path | None) -> Path:
 def _with_those_before(
     context: click.Context, _: click.Parameter, files: tuple[Path, ...]
 ) -> tuple[Path, ...]:
-    """The files of a command, after those that stand before it: ``headway --plugin FILE COMMAND``."""
+    """The files of a command, after the files that stand before it: ``headway --plugin FILE COMMAND``."""
     before: tuple[Path, ...] = context.find_root().params.get("plugin_files", ())
     return (*(file for file in before if file not in files), *files)
 

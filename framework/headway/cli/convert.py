@@ -52,7 +52,7 @@ def command(
 
     Where OUT cannot hold something of IN, such as the requested starts and elastic commands of .cwf in
     .swf, nothing is written unless --drop-extensions says that it may be lost. With --estimates MODEL all
-    jobs get a model's estimates, with --add those that have none; runtimes beyond an estimate that is
+    jobs get a model's estimates, with --add only the jobs that have none; runtimes beyond an estimate that is
     replaced are cut to it: the batch system ended the job there.
     """
     from headway.plugins import Catalogue

@@ -11,7 +11,7 @@ from headway.model.nodes import sharing_nodes
 
 
 def check_pools(cluster: ClusterDescription, tiers: Mapping[str, int]) -> Iterator[Check]:
-    """``tiers``: those that the configuration says, by pool."""
+    """``tiers``: the tiers in the configuration, by pool."""
     pools = {pool.name: pool for pool in cluster.pools}
     for name in tiers:
         if name not in pools:

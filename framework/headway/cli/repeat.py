@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def command(result: Path, out: Path | None, anew: bool, workers: int | None, scheduler: str) -> None:
     """Run a campaign again from its results and say whether the numbers are the same.
 
-    RESULT is a directory of `headway compare`. The definition is the one that is kept there; the files that
+    RESULT is a directory of `headway compare`. The definition is kept there; the files that
     it names must be what they were. Exit code 1 if a number differs.
     """
     need_report("headway repeat")
@@ -86,7 +86,7 @@ def command(result: Path, out: Path | None, anew: bool, workers: int | None, sch
 
 
 def _differences(record: Mapping[str, Any], ours: Mapping[str, str], around: Mapping[str, str]) -> list[str]:
-    """In what this program differs from the one that made the results."""
+    """In what this program differs from the program that made the results."""
     found = []
     if record["version"] != ours["version"]:
         found.append(f"made by headway {record['version']}, this is {ours['version']}")
@@ -100,7 +100,7 @@ def _differences(record: Mapping[str, Any], ours: Mapping[str, str], around: Map
 
 
 def _compared(before: Sequence[Row], now: Sequence[Row]) -> list[str]:
-    """A line for each emulation that one of them lacks or that gave another number."""
+    """A line for each emulation that is missing on one side or that gave another number."""
     theirs = {row.key: row for row in before}
     found = []
     for row in now:

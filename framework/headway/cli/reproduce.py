@@ -61,7 +61,7 @@ def command(
 ) -> None:
     """Run the experiments of the paper NAME and say, claim by claim, whether they hold, and whether what we
     measured is as large as what was published. The claims end with the rules of evaluation that the published
-    experiment breaks, and those that it breaks as it was run here.
+    experiment breaks, and the rules that it breaks as it was run here.
 
     Rows are written while it runs: if it is ended, the same command with --keep goes on from there.
     Without NAME, lists what can be reproduced.
@@ -136,7 +136,7 @@ def made(name: str, settings: Sequence[str]) -> Reproduction:
 @contextmanager
 def in_force(name: str, settings: Sequence[str]) -> Iterator[None]:
     """Experiments that break under values that a person has given say so: what they need of each other and
-    of the workloads is known to nobody else."""
+    of the workloads is known only here."""
     try:
         yield
     except (ValueError, ArithmeticError, LookupError) as error:

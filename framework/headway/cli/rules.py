@@ -79,7 +79,7 @@ def show_doubts(
 
 
 def show_rules(screen: Console, found: Sequence[Judged]) -> None:
-    """A line a rule, worst first; those that do not apply are counted."""
+    """A line for each rule, worst first; rules that do not apply are counted."""
     table = rules_table(found)
     screen.print(table.note)
     _print_rows(screen, table.rows)

@@ -130,7 +130,7 @@ class Orders:
 
     @contextmanager
     def to(self, engine: Engine) -> Iterator[None]:
-        """Give orders to this engine, at first those that came before."""
+        """Give orders to this engine, at first the orders that came before."""
         self._engine = engine
         self._pass_on()
         try:

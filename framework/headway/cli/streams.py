@@ -9,13 +9,13 @@ import sys
 
 
 def open_standard_streams() -> None:
-    """Give streams that are closed (``>&-``) to nobody, so that no file that is opened later becomes the
+    """Point closed streams (``>&-``) at /dev/null, so that no file that is opened later becomes the
     output; and lose no result over a character that the terminal does not know."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free, which is this one.
+            # The lowest free number, which is this stream's.
             os.open(os.devnull, os.O_RDWR)
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", closefd=False)

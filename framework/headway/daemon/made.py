@@ -125,8 +125,8 @@ def make_run(
 ) -> MadeRun:
     """A run under ``config``, complete. ``tell_time`` writes moments in reasons.
 
-    ``before`` is the run that it is to follow, which has saved what its plugins know; until this one begins
-    it stays as it is. Raises :class:`Unreached` if the cluster does not answer, else a
+    ``before`` is the run that it is to follow, which has saved what its plugins know; until the new run
+    begins it stays as it is. Raises :class:`Unreached` if the cluster does not answer, else a
     :class:`headway.errors.HeadwayError` that says what is wrong.
     """
     log = structlog.get_logger("headway")

@@ -85,7 +85,7 @@ def learned(
     journal: Journal, run: RunRecord, catalogue: Catalogue, adapters: Adapters = INSTALLED
 ) -> dict[str, Any]:
     """What the plugins know at the end of what is recorded of ``run``, by name: what its last checkpoint
-    kept, and what those that observe make of the events since.
+    kept, and what observing plugins make of the events since.
 
     Of the jobs that came before that checkpoint, the state that they are shown knows nothing.
     """
@@ -102,7 +102,7 @@ def learned(
 def learned_by_predictors(
     journal: Journal, run: RunRecord, catalogue: Catalogue, adapters: Adapters = INSTALLED
 ) -> dict[str, Any]:
-    """The same of the plugins that predict runtimes alone: they go by events, not by decisions. What those
+    """The same of the plugins that predict runtimes alone: they go by events, not by decisions. What these
     know that promise something, too, is in the checkpoint, which may be later than that of the others."""
     return {
         name: state
@@ -120,7 +120,7 @@ def recounted(
     by name: what its last checkpoint kept, and all events since.
 
     They are shown the events as they were shown them then, beside a state that knows the jobs that these are
-    about, so the sums are those of then.
+    about, so the sums are as they were then.
     """
     names = [
         one.name for one in catalogue.enabled(config_of(run, adapters).plugin_configs())

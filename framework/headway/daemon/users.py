@@ -32,7 +32,7 @@ class Users:
         *,
         before: Users | None = None,
     ) -> None:
-        """Binds the socket at once, unless the run ``before`` has it and leaves it to this one.
+        """Binds the socket at once, unless the run ``before`` has it and leaves it to this run.
 
         Raises :class:`HeadwayError` if a socket that is configured cannot be bound; a default that cannot
         be used costs the socket, not the daemon.

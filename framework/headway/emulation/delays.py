@@ -27,7 +27,7 @@ class Delays(Protocol):
     """What the emulated cluster asks. All times are seconds of the run's clock."""
 
     def begin(self, now: float, starts: Sequence[Start]) -> Sequence[float]:
-        """When each of the starts that one cycle asks for begins; not before ``now``."""
+        """When each start that a cycle asks for begins; not before ``now``."""
 
     def told(self, now: float, event: Event) -> float:
         """When it is known what happens ``now``; not before ``now``."""
@@ -39,7 +39,7 @@ class Delays(Protocol):
 class MeasuredDelays:
     """What the daemon measured of a real cluster, drawn at random.
 
-    The starts of a cycle take one draw together, as they are asked for together. Each look follows the one
+    The starts of a cycle take one draw together, as they are asked for together. Each look follows the look
     before after a measured time. Where no looks were measured each end is told after a draw of its own,
     everything else at once.
     """

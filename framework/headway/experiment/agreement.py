@@ -1,10 +1,10 @@
 """Whether two ways of making a workload put the policies of a campaign in the same order.
 
 Two standard measures. *Kendall's tau* (M. G. Kendall, "A new measure of rank correlation", Biometrika 30,
-1938; tau-b, which allows for ties): of one sample, the policies by a metric in the one scenario against the
-same policies in the other; 1 is the same order, -1 the reverse. *Pairs of policies*: which of those that
-differ significantly in the one scenario (pair by pair over the samples, as the rule book's verdicts) do so
-in the other, and to which side.
+1938; tau-b, which allows for ties): of one sample, the policies by a metric in a scenario against the
+same policies in another scenario; 1 is the same order, -1 the reverse. *Pairs of policies*: which of the
+pairs that differ significantly in the first scenario (pair by pair over the samples, as the rule book's
+verdicts) do so in the other, and to which side.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Scenario:
     size_factor: float = 1.0
     #: The trace's offered load, reached by the times between submissions; None: what it is.
     target_load: float | None = None
-    #: "weeks" or "users": each seed draws another trace from this one; "": it is what it is.
+    #: "weeks" or "users": each seed draws another trace from this trace; "": the trace as it is.
     resample: str = ""
     #: "chains": jobs are submitted when their users' earlier ones have ended; "": at the trace's own times.
     feedback: str = ""

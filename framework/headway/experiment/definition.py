@@ -52,7 +52,7 @@ class VariantConfig(_Section):
 OWN_ESTIMATES = "own"
 
 
-#: How long starts take in a workload's runs: so many seconds each, or as long as those that were measured.
+#: How long starts take in a workload's runs: so many seconds each, or as long as the measured starts.
 Latency = Annotated[float, pydantic.Field(ge=0, le=LONGEST)] | Literal["measured"]
 
 

@@ -1,4 +1,4 @@
-"""Of several dry runs that differ by what is drawn at random, the one that is most like all of them.
+"""Of several dry runs that differ by what is drawn at random, the run that is most like all of them.
 
 Latencies and faults are drawn, and where one job ends a little before another instead of after it, another
 one may start: a single draw can be far from what is likely for some of the jobs. The run that is the nearest

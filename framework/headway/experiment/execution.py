@@ -89,7 +89,8 @@ def here(workers: int = 1) -> Runner:
 def _together(
     tasks: Sequence[Task], waiting: deque[int], workers: int
 ) -> Generator[tuple[int, Outcome], None, list[int]]:
-    """Run the waiting tasks until none is left or a process dies; those that ran at that moment."""
+    """Run the waiting tasks until none is left or a process dies; answers the tasks that ran at that
+    moment."""
     running: dict[Future[Outcome], int] = {}
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(min(workers, len(waiting)), initializer=_ignore_interrupts)
@@ -147,8 +148,8 @@ def run_tasks(
 ) -> list[Row]:
     """Run all tasks in so many processes; rows in the order of the tasks, whatever finished first.
 
-    ``on_rows(rows)`` is called when a task has ended. If one fails, its error is raised and those that have
-    not begun do not run.
+    ``on_rows(rows)`` is called when a task has ended. If a task fails, its error is raised and the tasks that
+    have not begun do not run.
     """
     done: dict[int, list[Row]] = {}
     for at, outcome in here(workers)(tasks):

@@ -26,7 +26,7 @@ from headway.workload.trace import Column, Records
 Floats = NDArray[np.float64]
 
 HOUR, DAY = 3600.0, 86400.0
-#: Seconds: a job of at most this is as short as those that people wait for at their desks.
+#: Seconds: a job of at most this is as short as the jobs that people wait for at their desks.
 SHORT = 60.0
 
 
@@ -56,7 +56,7 @@ class WorkloadFacts:
     estimated: float
     exact_estimates: float | None
     estimate_concentration: float | None
-    #: Of the busiest user in a week: jobs over those of all users in the median week; its name, week, jobs
+    #: Of the busiest user in a week: jobs over the jobs of all users in the median week; its name, week, jobs
     #: and all jobs of that week.
     largest_user_week: float | None
     flurry_user: str
@@ -68,7 +68,7 @@ class WorkloadFacts:
     short: float
     #: Jobs whose memory is known.
     memory: float
-    #: Of the emulated machine, and of the one of the trace's header (None: it says none).
+    #: Of the emulated machine, and of the machine in the trace's header (None: the header names none).
     processors: int
     own_processors: int | None
     #: Jobs that cannot run here, and why the first of them cannot; shares of jobs and of work that are larger
@@ -107,7 +107,7 @@ def facts_of(
     scaled: Mapping[str, float] | None = None,
     inferred: bool = False,
 ) -> WorkloadFacts:
-    """The facts of a workload. ``modelled_estimates``: its estimates are not those of the trace.
+    """The facts of a workload. ``modelled_estimates``: its estimates do not come from the trace.
     ``inferred``: the trace does not say which jobs its jobs follow."""
     jobs = workload.jobs
     count = len(jobs)

@@ -152,8 +152,9 @@ def _whole(
 
 
 def aligned(courses: Sequence[Course], rows: Sequence[Sequence[int]]) -> list[Course]:
-    """Courses of one workload whose jobs came in different orders, or not all of them: those that are in all,
-    in the order of ``rows``, which are those of the workload that the jobs of each course came from."""
+    """Courses of one workload whose jobs came in different orders, or not all of them: the jobs that are in
+    all courses, in the order of ``rows``, which are the rows of the workload that the jobs of each course
+    came from."""
     common = reduce(np.intersect1d, (np.array(one, np.int64) for one in rows))
     found = []
     for course, theirs in zip(courses, rows, strict=True):
@@ -200,7 +201,7 @@ def common_window(courses: Sequence[Course], method: Method) -> Window | None:
 
 
 def figures(course: Course, window: Window | None) -> Measured:
-    """The numbers of a run: those of jobs over the window."""
+    """The numbers of a run; the numbers of jobs are over the window."""
     here = slice(None) if window is None else slice(window.first, window.last)
     columns = _part(course.columns, here)
     finished = columns.finished
@@ -293,7 +294,7 @@ def _of_energy(summary: Summary) -> dict[str, float]:
 
 
 def _of_classes(columns: JobColumns, bounds: ClassBounds) -> dict[str, float]:
-    """Means over all jobs, and over those of each class under the metric's and the class's name."""
+    """Means over all jobs, and over the jobs of each class under the metric's and the class's name."""
     found: dict[str, float] = {}
     measured = {name: getattr(columns, name) for name in _BY_CLASS}
     for name, of_class in metrics_by_class(columns, bounds, measured, statistics).items():

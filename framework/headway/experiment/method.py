@@ -1,6 +1,6 @@
 """What a campaign says of its own method: the key ``method`` of its definition.
 
-The questions are those of E. Frachtenberg and D. G. Feitelson, "Pitfalls in parallel job scheduling
+The questions come from E. Frachtenberg and D. G. Feitelson, "Pitfalls in parallel job scheduling
 evaluation", JSSPP 2005, that no program can answer from the numbers; :mod:`headway.experiment.rulebook`
 asks them.
 """

@@ -77,7 +77,7 @@ class Files:
 
 def files_of(campaign: Campaign, catalogue: Catalogue) -> Files:
     """The files that a campaign reads: traces, estimate models, what was measured on a real
-    cluster, files that options of plugins name, and those of plugins."""
+    cluster, files that options of plugins name, and plugin files."""
     traces = {Path(one.trace).resolve() for one in campaign.scenarios if one.trace}
     others = {Path(one.estimates).resolve() for one in campaign.scenarios if Path(one.estimates).is_file()}
     others |= {Path(one).resolve() for one in campaign.plugin_files}

@@ -2,7 +2,7 @@
 
 A reproduction is an object behind an entry point of the group ``headway.reproductions``: it has a
 ``title``, what the paper says of its experiments (``published``), and a method ``run(context)`` that returns
-its claims. Their verdicts are those of :mod:`headway.experiment.judging`, one rule for all papers.
+its claims. Their verdicts come from :mod:`headway.experiment.judging`, one rule for all papers.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ class ResultsDatabase:
             return [Stored(*line) for line in lines]
 
     def campaign(self, number: int) -> Stored:
-        """One; :class:`UserError` names those that are there if it is not."""
+        """A campaign; :class:`UserError` names the campaigns that are there if it is not."""
         found = {one.id: one for one in self.campaigns()}
         if number not in found:
             there = ", ".join(map(str, found)) or "none"

@@ -1,6 +1,6 @@
 """The rule book on one run, and on one workload: what a dry run and the study of a trace can be held to.
 
-The rules are those of campaigns (:mod:`headway.experiment.rulebook`), those of the stages that can be judged
+The rules are the rules of campaigns (:mod:`headway.experiment.rulebook`) in the stages that can be judged
 without a comparison. The evidence is a campaign of one policy on one workload with one seed.
 """
 

@@ -84,7 +84,7 @@ def check_results(folder: Path, traces: Path | None, make: Callable[[Call], Repr
 def judged_again(folder: Path, call: Call, traces: Path | None, paper: Reproduction) -> str:
     """What the page of a directory of results says today; the directory stays as it is.
 
-    Raises :class:`UserError` if its rows are not those of this command, or not all of them.
+    Raises :class:`UserError` if its rows do not come from this command, or are not complete.
     """
     with TemporaryDirectory() as name:
         copy = Path(name)
@@ -164,7 +164,7 @@ def _line(text: str, at: int) -> int:
 
 
 def _differing(text: str, today: str) -> str:
-    """Which lines of a text are not those of today, in words."""
+    """Which lines of a text differ from today's, in words."""
     old, new = text.splitlines(), today.splitlines()
     pairs = [pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]]
     count = len(pairs) + abs(len(old) - len(new))

@@ -100,7 +100,7 @@ def automatic_warm_up(waits: Floats) -> WarmUp:
 
 def automatic_cool_down(ends: Floats, first: int, last_submission: float) -> int:
     """One past the last measured job: the most jobs from ``first`` on of which 99 % had ended at
-    ``last_submission``. ``ends``: NaN for those that never did."""
+    ``last_submission``. ``ends``: NaN for jobs that never ended."""
     ended = np.cumsum(ends[first:] <= last_submission)
     enough = np.flatnonzero(ended >= ENDED * np.arange(1, len(ended) + 1))
     return first + (int(enough[-1]) + 1 if len(enough) else 0)

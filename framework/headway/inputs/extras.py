@@ -1,6 +1,6 @@
-"""Libraries that the daemon does without: those of plots and statistics, of clusters, of protection.
+"""Libraries that the daemon does without: for plots and statistics, clusters, protection.
 
-Those of the extra ``report`` are three fifths of a full installation; a daemon runs without them.
+The libraries of the extra ``report`` are three fifths of a full installation; a daemon runs without them.
 """
 
 from __future__ import annotations

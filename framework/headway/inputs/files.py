@@ -18,7 +18,7 @@ class InputFiles:
     """The texts of the files that a run's options name, by their names as configured."""
 
     def __init__(self, recorded: Mapping[str, str] | None = None) -> None:
-        """``recorded`` are those of a run that is repeated: they are not read again."""
+        """``recorded`` are the files of a run that is repeated: they are not read again."""
         self.texts: dict[str, str] = dict(recorded or {})
 
     def text(self, name: Path, beside: Path | None) -> str:

@@ -15,7 +15,7 @@ def lines_of(
     """The lines of a file: number, and column -> text without space around it.
 
     Raises :class:`UserError` if it cannot be read or is no CSV, for a column that is not one of ``columns``,
-    for one of those ``needed`` that is not there, and for a line with more or fewer fields.
+    for a ``needed`` column that is not there, and for a line with more or fewer fields.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:

@@ -28,7 +28,7 @@ MOVED = {
 
 
 class _OldPaths(MetaPathFinder, Loader):
-    """Finds a module of :data:`MOVED` as the one that it is now."""
+    """Finds a module of :data:`MOVED` under its new name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

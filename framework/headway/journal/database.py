@@ -45,7 +45,7 @@ _MEANINGS = {
 class Database:
     """An open journal database that was found to be a journal of our schema.
 
-    ``name`` is what messages call it. ``connection`` is the one connection that writes, None for a
+    ``name`` is what messages call it. ``connection`` is the only connection that writes, None for a
     reader; it holds the lock that keeps other writers out.
 
     Raises UserError for a wrong URL, a missing directory or file, a file that is no journal, a

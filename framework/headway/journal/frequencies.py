@@ -92,7 +92,7 @@ class _Story:
     def _started(self, event: JobStarted, run: int) -> None:
         if self.started is not None and abs(self.started - event.time) >= _ALIKE:
             self._forget()
-        # One that a later run found may be another execution than the one asked for.
+        # An execution that a later run found may be another than the execution asked for.
         if self.run is None or self.run == run:
             self.started = event.time
 

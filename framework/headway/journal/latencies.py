@@ -10,7 +10,7 @@ dry runs draw from them (:meth:`Latencies.draw_start`, :meth:`Latencies.draw_end
 ``start``    from the cycle that decided a start to the job's start as the batch system states it
 ``end``      from a job's end as the batch system states it to the cycle that was told of it; of a
              job that was ended at its limit, from that limit on
-``look``     between the look that told of something and the one before it
+``look``     between the look that told of something and the look before it
 ===========  ==================================================================================
 
 An error of a quarter of a second in each start or end is one of ten seconds after forty jobs that

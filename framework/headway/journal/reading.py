@@ -79,7 +79,8 @@ class Reading:
         return None if row is None else self._run_record(row)
 
     def cycles(self, run_id: int, after: int | None = None) -> Iterator[CycleRecord]:
-        """The recorded cycles of a run in their order, read bit by bit; those behind cycle ``after`` alone.
+        """The recorded cycles of a run in their order, read bit by bit; only the cycles behind cycle
+        ``after``.
         UserError: no such run."""
         self._check_run(run_id)
         return self._cycles(run_id, after)

@@ -53,7 +53,7 @@ class Recovery(Reading):
         ]
 
     def recent_starts(self, since: float) -> dict[str, float]:
-        """Job -> when its last start was decided, of those that the last runs decided after ``since``
+        """Job -> when its last start was decided, of the starts that the last runs decided after ``since``
         (absolute seconds). Only the newest of each run are looked at: it costs little in any journal."""
         found: dict[str, float] = {}
         table = decisions.c
@@ -64,8 +64,8 @@ class Recovery(Reading):
         return found
 
     def first_submissions(self, jobs: Collection[str]) -> dict[str, float]:
-        """When those of these jobs were submitted (absolute seconds) that were told of and are not over, as
-        it was told last: a run is told what the one before it knew."""
+        """When these jobs were submitted (absolute seconds), if they were told of and are not over, as
+        it was told last: a run is told what the run before it knew."""
         found: dict[str, float] = {}
         kinds = (JobSubmitted.__name__, JobEnded.__name__)
         table, asked = events.c, list(jobs)

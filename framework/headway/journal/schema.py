@@ -1,7 +1,7 @@
 """The journal's tables.
 
 A run has cycles, a cycle has events and decisions, a decision has at most one outcome. All rows
-but a run's end are only ever added; a checkpoint replaces the one before it. Payloads are JSON (see
+but a run's end are only ever added; a checkpoint replaces the checkpoint before it. Payloads are JSON (see
 :mod:`headway.journal.encoding`), so that a journal can be read with any SQL tool.
 """
 

@@ -49,7 +49,7 @@ def metrics_by_class(
 
 
 def slowdown_ratio(columns: JobColumns, which: NDArray[np.bool_]) -> float | None:
-    """Mean turnaround over mean runtime of those jobs that ran and ended; None without any runtime."""
+    """Mean turnaround over mean runtime of the jobs that ran and ended; None without any runtime."""
     ended = columns.finished & which
     runtime = float(columns.runtime[ended].sum())
     return float((columns.end - columns.submit)[ended].sum()) / runtime if runtime > 0 else None

@@ -4,7 +4,7 @@ Everything is computed afterwards from what ran where, when and at which frequen
 nodes' power states; the model is :class:`headway.energy.EnergyModel`. What is counted:
 
 * *busy*: the processors of running jobs at their level (dynamic and static power). A job's energy is
-  this, of all its executions, those that were cut off and repeated as well;
+  this, of all its executions, including executions that were cut off and repeated;
 * *idle*: processors without a job, and what nodes that are on draw beside their processors;
 * *asleep*: sleeping nodes, and falling asleep and waking.
 

@@ -39,7 +39,7 @@ class JobColumns:
     end: Floats
     #: Processors asked for.
     processors: NDArray[np.int64]
-    #: Processors held while it ran: those of the placement (whole nodes if exclusive), else those asked for.
+    #: Processors held while it ran: of the placement (whole nodes if exclusive), else as asked for.
     allocated: NDArray[np.int64]
     estimate: Floats
     #: Seconds of execution; NaN: never started, or still running.

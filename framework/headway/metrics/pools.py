@@ -3,7 +3,7 @@
 A job counts in the pool that it ran in, one that never ran in the pool that it was sent to. So each job
 counts once, and the processor-seconds of the pools add up to the run's work (:mod:`.system`). Nodes that
 pools share are processors of each of them: what a pool's own jobs used of its processors is its
-*utilisation*, and those of pools that share nodes do not add up to that of the machine.
+*utilisation*, and the utilisations of pools that share nodes do not add up to the machine's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def metrics_by_pool(
 ) -> dict[str, dict[str, Any]]:
     """For each pool, in the cluster's order: its jobs, how many of them ran to their end, its processors,
     the processor-seconds that its jobs had, its utilisation from ``begin`` to ``last`` (seconds, absolute:
-    those of the run), and their metrics.
+    as in the run), and their metrics.
 
     ``measured`` are the per-job metrics by name. Empty where the cluster has one pool.
     """

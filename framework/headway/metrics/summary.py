@@ -54,7 +54,8 @@ def summarise(
     curves: SystemCurves | None = None,
     energy: EnergyUse | None = None,
 ) -> Summary:
-    """All metrics of a run; ``extra`` adds further ones under their names to those of its own plugins.
+    """All metrics of a run; ``extra`` adds further metrics under their names to the metrics of its own
+    plugins.
 
     An extra metric that raises costs its own value only: ``{"error": what it said}`` stands there.
     """

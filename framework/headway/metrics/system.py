@@ -8,7 +8,7 @@ capacity is divided without remainder by what the queue looked like at that mome
 * *held back*: a waiting job would fit by its number of processors and yet does not start: the policy
   keeps the processors (for a reservation, say), or they are the wrong ones (memory, features, nodes).
 
-*Lost capacity* is the smaller of the free processors and those that the queue asks for: what a
+*Lost capacity* is the smaller of the free processors and the processors that the queue asks for: what a
 scheduler that could cut jobs at will would have used. It is never above fragmentation + held back.
 
 Both follow the idea of the loss of capacity in Y. Zhang, H. Franke, J. Moreira and A. Sivasubramaniam,
@@ -320,7 +320,7 @@ def _named(jobs: Sequence[JobResult]) -> dict[str, list[int]]:
 
 
 def _released(job: JobDescription, jobs: Sequence[JobResult], rows: dict[str, list[int]]) -> float:
-    """When a job's dependencies were met; inf: never; -inf: those of this run say nothing."""
+    """When a job's dependencies were met; inf: never; -inf: the jobs of this run do not tell."""
     moments = []
     for dependency in job.dependencies:
         others = [jobs[row] for row in rows.get(dependency.job_id, ())]

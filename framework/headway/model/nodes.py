@@ -49,7 +49,7 @@ class PoolBounds(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: Bytes.
     max_memory_per_node: int = 0
     max_memory_per_processor: int = 0
-    #: ``(field, QOS)``: that one does not bound jobs of this QOS.
+    #: ``(field, QOS)``: the field does not bound jobs of this QOS.
     lifted: tuple[tuple[str, str], ...] = ()
 
     def of(self, qos: str) -> PoolBounds:

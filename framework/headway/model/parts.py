@@ -1,6 +1,6 @@
 """A request of several parts: which nodes of its placement belong to which part.
 
-The parts start together or not at all. A placement has the nodes of the first part, then those of the
+The parts start together or not at all. A placement has the nodes of the first part, then the nodes of the
 second, and so on; each part has as many as it takes to satisfy it. Where parts may share nodes
 (``Request.parts_apart`` is ""), a node comes once for each part that has some of it.
 """

@@ -6,7 +6,7 @@ Management Architecture for the Blue Gene/L Supercomputer", 2005:
 - :mod:`.torus`: the machine: midplanes, links, which links a partition takes, which partitions conflict.
 - :mod:`.cabling`: a written list of cables against what a torus has.
 - :mod:`.timing`: how long a step takes at a size.
-- :mod:`.bridge`: the *bridge*, the one interface through which plugins and adapters provision, boot and
+- :mod:`.bridge`: the *bridge*, the only interface through which plugins and adapters provision, boot and
   release partitions and run jobs on them, and the states of both.
 - :mod:`.cycle`: what a job goes through, stage by stage, over any bridge: the job manager's part and the
   proxy's.

@@ -1,4 +1,4 @@
-"""The bridge: the one interface through which resources are provisioned, booted and released.
+"""The bridge: the only interface through which resources are provisioned, booted and released.
 
 The component that decides about partitions (a job manager, a plugin) speaks to a bridge. The owner of the
 hardware (an emulated control system, a batch system's power saving) is behind it. Calls have three classes:
@@ -113,7 +113,7 @@ class BridgeJob(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """Everything that is known of the machine at one moment."""
 
-    #: Node names; those that cannot be used are also in ``down``.
+    #: Node names; unusable nodes are also in ``down``.
     nodes: tuple[str, ...]
     down: frozenset[str]
     partitions: tuple[Partition, ...]

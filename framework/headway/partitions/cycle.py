@@ -1,6 +1,6 @@
 """What a job goes through on a machine of partitions: its stages, their owners, and what goes wrong.
 
-The stages are those of the paper's open job management (section 3.2):
+The stages are the stages of the paper's open job management (section 3.2):
 
 =====  ==========================================
 1      a look at the machine
@@ -265,10 +265,10 @@ class JobManager:
         self._changed = changed
         #: The latest of each job; in the order in which they began.
         self.courses: dict[str, Course] = {}
-        #: Courses whose job has begun another one, and those of partitions without a job: what they have is
-        #: on its way to be given back.
+        #: Courses whose job has begun another course, and courses of partitions without a job: what they have
+        #: is on its way to be given back.
         self._left: list[Course] = []
-        #: All of these by partition; and those that wait for what others have (:data:`_WAITS`).
+        #: All of these by partition; and the courses that wait for what others have (:data:`_WAITS`).
         self._there: dict[str, list[Course]] = {}
         self._waiting: set[Course] = set()
         self._line: deque[Course] = deque()
@@ -387,8 +387,8 @@ def reconcile(bridge: Bridge, proxies: Iterable[str], *, keep: Iterable[str] = (
     """What a job manager that begins again has to see to, from the bridge's own records alone.
 
     ``proxies``: the jobs whose proxies are alive; each gets a course where it stands. The jobs of all others
-    are cancelled and removed. Partitions without a job are destroyed and removed, but for those of ``keep``
-    (ids).
+    are cancelled and removed. Partitions without a job are destroyed and removed, except the partitions of
+    ``keep`` (ids).
     """
     kept, alive = frozenset(keep), frozenset(proxies)
     snapshot = bridge.get_machine()

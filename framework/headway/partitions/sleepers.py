@@ -142,7 +142,8 @@ class Sleepers(Provisioner):
         self._asked = self._asked or bool(self._unwanted)
 
     def orders(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The nodes that are to be woken now, and those that are to be put to sleep, in order of nodes."""
+        """The nodes that are to be woken now, and the nodes that are to be put to sleep, in order of
+        nodes."""
         self._follow_nodes()
         if not self._asked:
             return (), ()

@@ -1,6 +1,6 @@
 """A Gantt chart of any number of jobs: which job ran on which processors, when.
 
-Three steps. :func:`layout` gives every job its rows: those of its nodes if the result has placements,
+Three steps. :func:`layout` gives every job its rows: its nodes' rows if the result has placements,
 else, on a flat pool, where processors have no names, rows found by first-fit packing of intervals, for
 the drawing only; each member of a bundle has its own, while it runs. :func:`raster` paints all jobs into a
 picture in which every pixel holds exactly the share of its area that jobs cover, so that no job is too small
@@ -366,7 +366,7 @@ class Embedded:
 def embedded(
     result: RunResult, shape: Layout, columns: JobColumns, begin: float, end: float, limit: int
 ) -> Embedded:
-    """At most ``limit`` jobs, those with the largest area (processors x time), as compact columns.
+    """At most ``limit`` jobs, the jobs with the largest area (processors x time), as compact columns.
 
     Times are whole seconds since ``begin``.
     """

@@ -79,7 +79,7 @@ RUNTIME_CLASSES = (
 )
 
 
-#: Inches: a plot of which three stand in a row, so that its letters are as large as those of the others.
+#: Inches: a plot of which three stand in a row, so that its letters are as large as in the other plots.
 THIRD = 4.4
 
 #: Seconds that a logarithmic axis of times names.

@@ -27,7 +27,7 @@ from headway.workload.estimate_study import HEAD
 if TYPE_CHECKING:
     from headway.workload.analysis import Row, Study
 
-#: Of the summary's figures those that tables show: key, name, how it is written.
+#: The figures of the summary that tables show: key, name, how it is written.
 SUMMARY: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("jobs", "jobs", number),
     ("measured", "of known runtime and size", number),
@@ -97,7 +97,7 @@ GROUPS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("gap_cv", "CV of gaps", number),
     ("flow_ratio", "flow", share),
 )
-#: Groups, or queues, that tables show, those with the most jobs.
+#: Number of groups, or queues, that tables show: the groups with the most jobs.
 MOST_GROUPS = 20
 
 #: Characters of the longest bar on a terminal.

@@ -1,4 +1,4 @@
-"""The plots of a workload's study, drawn as those of a run's report (:mod:`headway.report.plots`)."""
+"""The plots of a workload's study, drawn like the plots of a run's report (:mod:`headway.report.plots`)."""
 
 from __future__ import annotations
 

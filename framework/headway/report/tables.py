@@ -245,7 +245,8 @@ def write_outputs(
 
     ``trace`` is the trace that the run replayed, whose header and unused fields the schedule keeps;
     ``extra`` and ``sections`` are what plugins add to the metrics and to the report; ``figures``, if there
-    are any yet, those of this run with ``extra``; ``further``: keys of ``metrics.json`` behind the others.
+    are any yet, the metrics of this run with ``extra``; ``further``: keys of ``metrics.json`` behind the
+    others.
     Raises :class:`UserError` for an unknown format and :class:`Failure` if something cannot be written.
     """
     for name in formats:

@@ -78,7 +78,7 @@ class NodeFacts:
         self.moves = 0
         #: By their identity: placements that were looked up.
         self._located: dict[int, Located] = {}
-        #: How many nodes those had that came since it was empty.
+        #: How many nodes the placements had that came since it was empty.
         self._noted = 0
         #: The same of placements that one job after another is given.
         self._kept: dict[int, Located] = {}

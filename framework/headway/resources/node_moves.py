@@ -22,7 +22,7 @@ class NodeMoves(NodeTimes):
 
     def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
         """A job occupies its nodes. Returns for each domain (:meth:`group`) its processors: all, and
-        those on usable nodes."""
+        the processors on usable nodes."""
         return self._move(request, placement, 1)
 
     def give_back(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:

@@ -30,7 +30,7 @@ def place_parts(
     """A placement of all parts on nodes of ``eligible`` that have ``free`` left at ``time``; None if there is
     none.
 
-    ``place`` chooses for one part. Those that fewest nodes could host choose first; where that leads
+    ``place`` chooses for one part. Parts that the fewest nodes could host choose first; where that leads
     nowhere, other orders are tried: all of a few parts, of many each of them first. Parts that may share
     nodes, or must not share hosts, have their own way (:mod:`headway.resources.placing_shared`).
     """

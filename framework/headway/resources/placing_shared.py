@@ -115,8 +115,8 @@ class _Hosts:
         self._host[: len(of)] = of
 
     def each(self, slots: Ints, processors: int) -> Iterator[Ints]:
-        """``slots`` of the nodes of one host alone, for each host that has so many, those first that have a
-        node with so many."""
+        """``slots`` of the nodes of one host alone, for each host that has so many, first the hosts that have
+        a node with so many."""
         known = self._host >= 0
         sums = np.bincount(self._host[known], weights=np.maximum(slots, 0)[known]).astype(np.int64)
         largest = np.zeros(len(sums), np.int64)

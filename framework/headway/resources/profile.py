@@ -2,7 +2,7 @@
 
 A step function over time, kept as two parallel lists (Mu'alem and Feitelson 2001 call it the
 profile). It starts at ``now`` and its last step lasts for ever. It knows counts only; which nodes
-those processors are on is the business of :mod:`headway.resources.nodes`.
+these processors are on is the business of :mod:`headway.resources.nodes`.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class JobResult(msgspec.Struct, gc=False):
 
 
 class Activity(msgspec.Struct, frozen=True, gc=False):
-    """A span in which a job ran unchanged, before the one that its :class:`JobResult` ends with.
+    """A span in which a job ran unchanged, before the span that its :class:`JobResult` ends with.
 
     There is one for each span between two changes of its frequency, size or nodes, or suspensions,
     and for each execution that was cut off and repeated.
@@ -183,7 +183,7 @@ class RunResult:
     capacity: Sequence[CapacityChange] = ()
     #: What jobs did before the last span that their records tell of, in order of time.
     activities: Sequence[Activity] = ()
-    #: Changes of nodes' power states, those of nodes that were not on at the beginning among them.
+    #: Changes of nodes' power states, including nodes that were not on at the beginning.
     power: Sequence[NodePower] = ()
     #: What became of the partitions of a machine that wires and boots them, in order of time.
     partitions: Sequence[PartitionStep] = ()

@@ -281,7 +281,8 @@ class Gate:
         return lost
 
     def _hang_on(self, going: Collection[_Passed]) -> list[_Passed]:
-        """These, and those after them that are about the same; in the order in which they were decided."""
+        """These decisions, and later decisions about the same job or node; in the order in which they were
+        decided."""
         changed, moved, over = set[Hashable](), False, list[_Passed]()
         for passed in self._passed:
             about = passed.effect.about(passed.decision)

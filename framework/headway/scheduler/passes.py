@@ -110,8 +110,8 @@ class Passes:
         licences.changed = False
 
     def ask(self, asking: bool, decisions: list[Decision]) -> None:
-        """Ask the policies about the domains that something happened to; ``asking``: also about those where
-        jobs wait. What they decide is added to ``decisions``, and counts."""
+        """Ask the policies about the domains that something happened to; ``asking``: also about the domains
+        where jobs wait. What they decide is added to ``decisions``, and counts."""
         beside_bars = self._state.bars is not None
         for domain, view in self.domains:
             if domain.news.due and (asking or not domain.queue):
@@ -157,7 +157,7 @@ class Passes:
                     self._undo(view)
                     state.bar_found()
                 self._pass(domain, view, decisions)
-            # A policy that weighs sets may not have begun those again beside which others were barred.
+            # A policy that weighs sets may not have begun jobs again beside which other jobs were barred.
             if not begun or all(job.status is Status.STARTING for job in begun):
                 return
             more = any(isinstance(decision, Start) for decision in decisions[before:])

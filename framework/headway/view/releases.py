@@ -34,7 +34,8 @@ class Releases:
         self.times: list[float] = []
         #: For each of ``times``, how many of the array entries are released by then.
         self._upto: list[int] = []
-        #: For each of ``times``, how many processors are released by then, including those of unknown nodes.
+        #: For each of ``times``, how many processors are released by then, including processors of unknown
+        #: nodes.
         self._released: list[int] = []
         released = 0
         overdue = next_after(now)

@@ -12,14 +12,14 @@ Everything is computed from the columns of a trace, without a loop over jobs. Wh
   from 24 to 32 processors and so on); here a job is in the first bin that holds it, so the table's "2-10 min"
   is more than 1 and at most 10 minutes, and its "2-24" is 2 to 32 processors.
 - A job counts in a table if what the table needs is known: classes, cells and work need a runtime (0 is
-  one) and a size (the processors asked for, else those that it got), arrivals only the submission.
-- *Hours and days* are those of the machine's clock. The header's ``TimeZoneString`` names its zone, with
+  one) and a size (the processors asked for, else the processors that it got), arrivals only the submission.
+- *Hours and days* follow the machine's clock. The header's ``TimeZoneString`` names its zone, with
   summer time; else ``TimeZone`` is added to UTC; else it is UTC. Without ``UnixStartTime`` the hour of time 0
   is unknown: it is taken as a midnight (which it is for workload models), and there are no weekdays.
 - *Offered load* of a day is the work of the jobs that are submitted on it over what the machine can do in
   24 hours, on the first and the last day as well. The paper's figure 2 plots "the amount of queued
   work-load over time" in per cent; this is the reading that needs no schedule.
-- *Estimates* are those that users gave: a trace without them has no accuracy, although an emulation takes
+- *Estimates* are what users gave: a trace without them has no accuracy, although an emulation takes
   the runtimes then. A job was killed at its limit if its runtime is its estimate or more and its status is
   failed or cancelled.
 """
@@ -56,7 +56,7 @@ HOUR, DAY = 3600.0, 86400.0
 
 #: Seconds: the upper bounds of the length bins of the paper's table 4; the last bin has none.
 LENGTH_BOUNDS = (60.0, 600.0, 1200.0, HOUR, 4 * HOUR, 8 * HOUR)
-#: Processors: those of its width bins.
+#: Processors: the bounds of its width bins.
 WIDTH_BOUNDS = (1, 32)
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -425,7 +425,7 @@ def weekday_rows(jobs: Jobs, clock: Clock) -> list[Row]:
 
 
 def day_rows(jobs: Jobs, clock: Clock, processors: int | None) -> list[Row]:
-    """Submissions and offered load of each day from the first to the last, those without jobs too.
+    """Submissions and offered load of each day from the first to the last, including days without jobs.
 
     None at all for a trace of more than :data:`MOST_DAYS` days, whose submit times cannot be right.
     """
@@ -483,7 +483,7 @@ def power_of_two(size: Floats) -> NDArray[np.bool_]:
 
 
 def accuracy_rows(jobs: Jobs) -> list[Row]:
-    """Runtime over estimate in tenths, then exact ones (``above`` = ``to`` = 1), then those above 1."""
+    """Runtime over estimate in tenths, then exact estimates (``above`` = ``to`` = 1), then ratios above 1."""
     accuracy = jobs.runtime / jobs.estimate
     accuracy = accuracy[~np.isnan(accuracy)]
     tenths = np.arange(1, 11) / 10

@@ -9,7 +9,7 @@ predecessor ended: the user's think time.
 - The format has fields for that: 17 (preceding job) and 18 (think time, seconds). A trace in which any job
   has a preceding one says so of all that have: these are taken. Where field 18 says nothing, the think time
   is what the trace's own times say; 0 if they do not either.
-- Other traces, and those are nearly all: a job follows that job of its user which ended last before it was
+- Other traces, which are nearly all: a job follows the job of its user that ended last before it was
   submitted (the later one in the file of several), if that was at most 20 minutes before, as in sessions (N.
   Zakay and D. G. Feitelson, "On identifying user session boundaries in parallel workload logs", JSSPP 2012).
   The think time is what passed between. A job that is submitted while others still wait or run does not
@@ -45,7 +45,7 @@ def recorded_chains(trace: Trace) -> bool:
 
 def with_chains(trace: Trace, think: float = THINK) -> Trace:
     """The trace with fields 17 and 18 of all jobs that follow others: its own, or inferred where it has none.
-    Before its load is changed: think times are those of the times that it has.
+    Before its load is changed: think times come from its unchanged times.
 
     ``think``: seconds, the longest think time that is inferred. Raises :class:`UserError` for a trace with
     requested starts or elastic commands, whose times do not move with their jobs, and for one that neither
@@ -103,7 +103,7 @@ def _think(records: Records, known: _Flags, untold: _Flags) -> None:
 def _infer(records: Records, known: _Flags, think: float) -> None:
     """Set fields 17 and 18 of the jobs that follow others."""
     ends = _ends(records)
-    #: By user: (end, row) of jobs that have not ended yet, as a heap; and of the one that ended last.
+    #: By user: (end, row) of jobs that have not ended yet, as a heap; and of the job that ended last.
     running: dict[float, list[tuple[float, int]]] = {}
     last: dict[float, tuple[float, int]] = {}
     for row, (submit, user) in enumerate(records[:, [Column.SUBMIT, Column.USER]].tolist()):

@@ -58,7 +58,7 @@ from headway.workload.trace import WIDTH, Column, Issue, Records, Trace
 CLOUD_WIDTH = WIDTH + 3
 
 SUBMISSION = "S"
-#: Commands that change the time, and those that change the processors.
+#: Commands that change the time, and commands that change the processors.
 TIME_COMMANDS = ("ET", "RT")
 SIZE_COMMANDS = ("EP", "RP")
 COMMANDS = (*TIME_COMMANDS, *SIZE_COMMANDS)
@@ -396,9 +396,9 @@ def cwf_jobs(
 
     Arguments, jobs, refusals and errors as :func:`headway.workload.trace_jobs`; a dedicated job has the
     attribute ``requested_start`` (seconds) and that begin time, also if that is before its submission.
-    The commands of refused jobs are left out, which the reason of the refusal counts; so are those of
-    jobs behind the ``limit``, and those of jobs that the trace does not have, which are among its
-    issues. Any trace will do.
+    The commands of refused jobs are left out, which the reason of the refusal counts; so are the commands of
+    jobs behind the ``limit``, and of jobs that the trace does not have, which are among its issues. Any trace
+    will do.
     """
     jobs, refused = trace_jobs(trace, processors, limit=limit, pool=pool)
     if not isinstance(trace, CloudTrace):
@@ -433,7 +433,7 @@ def to_cloud_records(
 ) -> tuple[Records, Records, list[CommandRow]]:
     """Jobs and commands as the last three arguments of :func:`write_cwf`.
 
-    The records are those of :func:`headway.workload.to_records`. Raises :class:`KeyError` if a command is
+    The records come from :func:`headway.workload.to_records`. Raises :class:`KeyError` if a command is
     for none of the jobs.
     """
     records = to_records(jobs)

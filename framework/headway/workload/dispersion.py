@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 WEEK = 7 * 86400.0
-#: A user's jobs in one week, over those of all users in the median week, from which they are a flurry.
+#: A user's jobs in one week, over the jobs of all users in the median week, from which they are a flurry.
 FLURRY = 3.0
 #: Of the median week, weeks with fewer than this share of its jobs are not weeks of normal use.
 LEAST_WEEK = 0.2

@@ -61,7 +61,7 @@ def estimates(records: Records) -> Records:
 def trace_jobs(
     trace: Trace, processors: int | None, *, limit: int | None = None, pool: str = "pool"
 ) -> tuple[list[TraceJob], list[Refused]]:
-    """The jobs of an emulation of ``trace`` on ``processors``, in order of submission, and those refused.
+    """The jobs of an emulation of ``trace`` on ``processors``, in order of submission, and the refused jobs.
 
     ``processors`` None: of any size. ``limit``: the first so many accepted jobs, and the refused ones
     before the last of them. Jobs are sent to ``pool``.
@@ -161,7 +161,8 @@ def _jobs(records: Records, rows: NDArray[np.intp], ids: Sequence[str], pool: st
 
 
 def _columns(records: Records, names: dict[int, str]) -> tuple[Sequence[Any], ...]:
-    """Submission, runtime, size, estimate, user, group, name, queue. ``names``: those of numbers so far."""
+    """Submission, runtime, size, estimate, user, group, name, queue. ``names``: the names of numbers so
+    far."""
     return (
         records[:, Column.SUBMIT].tolist(),
         records[:, Column.RUNTIME].tolist(),

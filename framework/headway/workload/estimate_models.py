@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Which jobs get an estimate: all, or those without one.
+#: Which jobs get an estimate: all, or only jobs without an estimate.
 REPLACE, ADD = "replace", "add"
 
 
@@ -124,7 +124,8 @@ TraceKind = TypeVar("TraceKind", bound=Trace)
 
 
 def estimated_trace(trace: TraceKind, chosen: ChosenModel, seed: int, which: str = REPLACE) -> TraceKind:
-    """The trace with a model's estimates for all its jobs of known runtime, or for those without one.
+    """The trace with a model's estimates for all its jobs of known runtime, or only for jobs without an
+    estimate.
 
     The header says what was done. Raises :class:`UserError` from the model.
     """
@@ -197,7 +198,7 @@ def _asked(
     chosen: ChosenModel,
     seed: int,
 ) -> _Found:
-    """Runtimes and estimates of all jobs, where the model was asked for those that are ``asked``.
+    """Runtimes and estimates of all jobs, where the model was asked for the jobs in ``asked``.
 
     ``queue`` has a number for each job, ``names`` the numbers of queues that have a name."""
     rows = np.flatnonzero(asked)

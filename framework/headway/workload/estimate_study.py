@@ -11,8 +11,8 @@ the *tail*. What was decided here:
 - A mode is *owned* if one user alone ever used it; jobs of unknown users own nothing, and spoil no owner.
 - *Weeks* are of seven days from the first submission on, and count if a job was submitted in them.
 - The shape a of the times t_i = t_K (a - 1) x / (a - x), x = i / K, is fitted by least squares on t. The
-  shares (per cent) of the head from rank 2 on are fitted by alpha e^(beta j) + gamma, least squares; those of
-  the tail by omega i^rho, least squares of their logarithms. R squared is that of what is fitted.
+  shares (per cent) of the head from rank 2 on are fitted by alpha e^(beta j) + gamma, least squares; the
+  shares of the tail by omega i^rho, least squares of their logarithms. R squared is that of what is fitted.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def fitted_shape(value: Floats) -> float | None:
 
 
 def _owners(which: Integers, user: Floats, modes: int) -> tuple[Integers, Integers]:
-    """For each mode the number of its users, and the one user that it has; -1 if it has several or none."""
+    """For each mode the number of its users, and its only user; -1 if it has several users or none."""
     known = user > 0
     mode, whose = _pairs(which[known], user[known].astype(np.int64))
     users = np.bincount(mode, minlength=modes)

@@ -1,7 +1,7 @@
 """What a format of workload files is, and which ones are installed.
 
 A format is an object :class:`Format` behind an entry point of the group :data:`GROUP`; its name is the entry
-point's. Those that ship with headway are no different. ``docs/workloads.md`` has a complete example.
+point's. The formats that ship with headway are no different. ``docs/workloads.md`` has a complete example.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Format:
     #: Reads an open file, which is unpacked already; with True a broken line is a :class:`UserError`, else it
     #: is left out and among the trace's issues. A :class:`UserError` for a file without any job.
     read: Callable[[Source, bool], Trace]
-    #: Ends of the names of its files, such as ".swf"; not those of packings.
+    #: Ends of the names of its files, such as ".swf"; without the endings of packings.
     endings: tuple[str, ...] = ()
     #: Whether a file is one, by its first lines that are not blank (at most 20, without their ends). Asked
     #: about files whose names say nothing.

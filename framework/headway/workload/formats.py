@@ -85,7 +85,7 @@ def without_a_place(jobs: Sequence[TraceJob]) -> list[str]:
 
 
 def _set_fields(described: JobDescription | Request, written: Iterable[str]) -> list[str]:
-    # Defaults are those of the last fields.
+    # Defaults belong to the last fields.
     optional = described.__struct_fields__[-len(described.__struct_defaults__) :]
     return [
         name

@@ -3,7 +3,7 @@
 The characterisation in E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005,
 sections 3 and 4. What was decided here:
 
-- Deviations are those of a sample, and cv is the deviation over the mean.
+- Deviations are sample deviations, and cv is the deviation over the mean.
 - *Normalised waiting time*: the mean wait over the number of jobs times the mean runtime. The paper says that
   it does not depend on the number of jobs, which is false for few: work that is cut into n equal jobs on one
   processor gives (n - 1) / 2n. And it is divided by the number, so a group of few jobs looks badly served.
@@ -63,7 +63,7 @@ def normalised_wait(jobs: int, mean_wait: float, mean_runtime: float) -> float |
 
 
 def _rows(trace: Trace, column: Column, name: str, least: int) -> list[Row]:
-    """One row a number of ``column`` from ``least`` on, those with the most jobs first."""
+    """One row for each number of ``column`` from ``least`` on, the numbers with the most jobs first."""
     numbers = trace.records[:, column]
     found, which, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     order = np.argsort(which.reshape(-1), kind="stable")

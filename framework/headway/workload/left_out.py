@@ -14,7 +14,7 @@ class WholeFile(UserError):
 
 
 class LeftOut:
-    """The lines of a file that gave no job, and those that were mended."""
+    """The lines of a file that gave no job, and the lines that were corrected."""
 
     def __init__(self, source: str, strict: bool = False, unit: str = "line") -> None:
         """``source`` is the file, for messages. With ``strict`` a broken line is a :class:`UserError`.

@@ -7,7 +7,7 @@ decided here:
 
 - *Weeks* are seven days since the first submission. As many weeks as the log has are drawn with replacement
   and put one behind the other. A session (jobs of one user of which each is submitted at most 20 minutes
-  after the one before had been submitted or had ended) is not cut: it belongs to the week in which it
+  after the job before had been submitted or had ended) is not cut: it belongs to the week in which it
   began, and may reach into the next.
 - *Users*: as many users as the log has are drawn with replacement. Each brings all jobs, shifted around the
   log's weeks by a number of weeks that is drawn; one that is drawn again is another user. Jobs without a

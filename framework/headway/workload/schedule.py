@@ -34,7 +34,7 @@ def schedule_records(
     runtime, allocated processors and status are replaced. The status of a job that ran to its end stays
     what the trace says (its program failed there as here); otherwise it is as in
     :data:`headway.workload.emulation.STATUS_OF_OUTCOME`, -1 for jobs that wait or run still. Where the
-    record has no requested processors or estimate, it gets those that the run used, because the fields
+    record has no requested processors or estimate, it gets the values that the run used, because the fields
     they were taken from are replaced. Other jobs get a record as of
     :func:`headway.workload.emulation.to_records`. The partition is the place among ``pools``, from 1 on, of
     the pool that the job was sent to, or that it ran in if it was sent to several; it stays what the record
@@ -63,7 +63,7 @@ def schedule_records(
         ran_through & (records[:, Column.STATUS] >= 0) if trace is not None else np.zeros(len(jobs), np.bool_)
     )
     records[:, Column.STATUS] = np.where(keep, records[:, Column.STATUS], status)
-    # Where submissions react to ends, they are not those of the trace.
+    # Where submissions react to ends, they differ from the trace's.
     records[:, Column.SUBMIT] = [result.job.submit_time for result in jobs]
     records[:, Column.WAIT] = [
         -1 if result.start_time is None else result.start_time - result.job.submit_time for result in jobs

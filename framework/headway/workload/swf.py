@@ -1,6 +1,6 @@
 """Reading and writing the Standard Workload Format, tolerant of dirt and explicit about it.
 
-The format is a text file: comment lines that begin with ``;``, of which those before the first job
+The format is a text file: comment lines that begin with ``;``, of which the lines before the first job
 are the header, and one line a job of 18 numbers (:class:`headway.workload.trace.Column`). Files of
 the Parallel Workloads Archive are not always so; what is done then, each time with an
 :class:`~headway.workload.trace.Issue`:
@@ -8,13 +8,13 @@ the Parallel Workloads Archive are not always so; what is done then, each time w
 - A line of fewer than 18 fields is padded with -1 if it has the first nine, which is what an emulation
   needs; otherwise, or if it is the file's last and ends in the middle, it is skipped.
 - A line of more than 18 fields is cut.
-- A field that is not a number is taken as -1, unless it is one of those an emulation needs (job number,
+- A field that is not a number is taken as -1, unless it is a field that an emulation needs (job number,
   submit time, runtime, allocated and requested processors, estimate): then the line is skipped, because
   any value put in its place would be invented.
 - A fraction in a count or number (such as processors) is cut off. Times and memory may have one.
 - Comments that are not UTF-8 are read as Latin-1. Comments among the jobs are kept, but say nothing
   about the machine.
-- Jobs that are out of order are sorted by submit time; those with equal times keep the file's order.
+- Jobs that are out of order are sorted by submit time; jobs with equal times keep the file's order.
 - The parts of a job that ran in several are left out (:mod:`headway.workload.partial`).
 - Blank lines are skipped. Duplicate job numbers and negative submit times are kept and counted.
 
@@ -180,7 +180,7 @@ class Reader:
         return Trace(self.path, self._header, self._fields, records, lines, self._issues)
 
     def times(self, lines: NDArray[np.int64], submit: Records) -> tuple[NDArray[np.int64], Records]:
-        """Numbers and times of all lines that must be in order: here, those of the jobs."""
+        """Numbers and times of all lines that must be in order: here, of the jobs."""
         return lines, submit
 
     def line(self, text: bytes, number: int, unfinished: bool, issues: list[Issue]) -> list[float] | None:

@@ -1,6 +1,6 @@
 """A workload trace in memory: the records of a file, its header, and what was wrong with it.
 
-The records are those of the Standard Workload Format (S. J. Chapin, W. Cirne, D. G. Feitelson,
+The records follow the Standard Workload Format (S. J. Chapin, W. Cirne, D. G. Feitelson,
 J. P. Jones, S. T. Leutenegger, U. Schwiegelshohn, W. Smith and D. Talby, "Benchmarks and standards
 for the evaluation of parallel job schedulers", JSSPP 1999, in its version 2.2): 18 numbers a job,
 -1 for what is not known.
@@ -50,7 +50,7 @@ class Column(IntEnum):
     QUEUE = 14
     PARTITION = 15
     PRECEDING = 16
-    #: Seconds between the preceding job's end and this one's submission.
+    #: Seconds between the preceding job's end and this job's submission.
     THINK_TIME = 17
 
 

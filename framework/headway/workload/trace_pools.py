@@ -45,7 +45,7 @@ def emulated_jobs(
 ) -> tuple[list[TraceJob], list[TraceCommand], list[Refused]]:
     """The jobs and commands of an emulation, as :func:`headway.workload.cwf_jobs`, each job in its pool.
 
-    ``sizes``: the processors of each pool. Without ``chosen`` all jobs go to the first pool, those that are
+    ``sizes``: the processors of each pool. Without ``chosen`` all jobs go to the first pool, jobs that are
     larger than ``processors`` are refused. Raises as :func:`jobs_in_pools`.
     """
     first = next(iter(sizes))
@@ -60,7 +60,7 @@ def emulated_jobs(
 def jobs_in_pools(
     trace: Trace, jobs: Sequence[TraceJob], chosen: TracePools, sizes: Mapping[str, int]
 ) -> tuple[list[TraceJob], list[Refused]]:
-    """The jobs, each sent to its pool, and those that are larger than it.
+    """The jobs, each sent to its pool, and the jobs that are larger than their pool.
 
     ``sizes``: the processors of each pool. Raises :class:`UserError` for a pool that there is not, and for
     a job whose number stands for none, with its line.

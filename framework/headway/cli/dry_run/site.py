@@ -62,7 +62,8 @@ class Site:
 
 
 def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured: bool) -> list[PluginConfig]:
-    """The plugins of a dry run: those of files, then ``policy`` (with a placement) or the configuration's."""
+    """The plugins of a dry run: the plugins of files, then ``policy`` (with a placement) or the
+    configuration's."""
     from headway.plugins import PluginConfig
     from headway.plugins.hook_names import hooks_of
 
@@ -94,7 +95,7 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
 def _with_further(
     configs: list[PluginConfig], further: Sequence[str], catalogue: Catalogue
 ) -> list[PluginConfig]:
-    """Those, and the plugins of ``--with`` that are not among them."""
+    """These plugins, and the plugins of ``--with`` that are not among them."""
     from headway.plugins import PluginConfig
 
     there = {config.name for config in configs}

@@ -63,7 +63,7 @@ class Judged:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Those of headway, and those that are installed; :class:`UserError` for two of one name."""
+    """headway's rules and the installed rules; :class:`UserError` for two of one name."""
     found = {one.name: one for one in RULES}
     for entry in entry_points(group=GROUP):
         loaded = entry.load()
@@ -131,7 +131,7 @@ def _something_left(evidence: Evidence, findings: Sequence[Finding]) -> bool:
 
 
 def breaches(found: Sequence[Judged]) -> list[Judged]:
-    """Those that strictness does not let pass."""
+    """The findings that strictness does not let pass."""
     return [one for one in found if one.outcome in BREACHES]
 
 

@@ -22,7 +22,7 @@ from headway.experiment.facts import WorkloadFacts
 from headway.plugins import Catalogue, PluginConfig, options_model, traits_of
 from headway.plugins.hook_names import hooks_of
 
-#: Hooks of those that may look at estimates; what only places jobs does not.
+#: Hooks of the plugins that may look at estimates; a plugin that only places jobs does not.
 _LOOKING = {"schedule", "order_queue", "queue_key", "prepare", "predict_runtime", "control", "revise"}
 
 
@@ -177,7 +177,7 @@ def evidence_of(
     workloads: Sequence[WorkloadFacts] = (),
     rows: Sequence[Row] = (),
 ) -> Evidence:
-    """What the rules are shown; the workloads of the rows beside those that are given."""
+    """What the rules are shown; the workloads of the rows beside the given workloads."""
     known = {(facts.scenario, facts.x, facts.seed): facts for facts in workloads}
     for row in rows:
         if row.facts is not None:

@@ -16,7 +16,7 @@ from headway.workload.dispersion import FLURRY
 
 #: Share of sizes that are powers of two: logs have 0.74 to 0.92.
 POWERS_OF_TWO = 0.6
-#: Coefficient of variation of the times between submissions: below it arrivals are those of a Poisson
+#: Coefficient of variation of the times between submissions: below it arrivals look like a Poisson
 #: process; logs have 2.77 to 5.69.
 POISSON, CALM = 1.2, 2.0
 #: Index of dispersion in hours and days: logs have 8.6 to 100, and 26 to 217.

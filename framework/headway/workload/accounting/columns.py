@@ -146,7 +146,7 @@ def _separated(names: list[str], separator: str) -> Split:
 
 
 def _joined(fields: list[str], places: Sequence[int], separator: str, columns: int) -> list[str]:
-    """The fields as columns, those in ``places`` with as many further fields as they are there."""
+    """The fields as columns; fields in ``places`` take as many further fields as there are."""
     found: list[str] = []
     at = 0
     for column in range(columns):

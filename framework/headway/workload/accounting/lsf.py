@@ -5,7 +5,7 @@ the record JOB_NEW of a job has its limit, here divided by the processor factor 
 normalised to, as ``bhist -l`` does. Changes by ``bmod`` are not followed. The listings of ``bacct`` and
 ``bhist`` have times without years, so they are not read.
 
-The fields are those of lsb.acct(5) and lsb.events(5), which LSF's relatives share. The comment is
+The fields are described in lsb.acct(5) and lsb.events(5), which LSF's relatives share. The comment is
 the project (``bsub -P``). A job that never started ran for 0 s.
 """
 
