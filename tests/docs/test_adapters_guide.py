@@ -105,6 +105,8 @@ def driven(psub: Psub) -> Iterator[Psub]:
                 lambda: all(job["state"] == "done" for job in psub.jobs().values()), "both have run",
                 said=(psub.directory / "log").read_text,
             )  # fmt: skip
+            daemon.send_signal(signal.SIGHUP)
+            until(lambda: "configuration read again" in (psub.directory / "log").read_text())
             psub.run("psub", "-n", "2", "-h", "1")
             until(lambda: "3" in psub.headway("explain", "3", "--journal", "headway.db", *ADAPTER).out)
         finally:
@@ -161,7 +163,7 @@ def test_it_drives_psub_and_the_recorded_run_replays_and_explains(driven: Psub) 
     for words in (["replay", "headway.db"], ["explain", "3", "--journal", "headway.db"]):
         said = driven.headway(*words)
         assert said.code == 2
-        assert "journal, run 1: cluster.adapter: no adapter is called 'psub'." in said.err
+        assert "journal, run 2: cluster.adapter: no adapter is called 'psub'." in said.err
         assert "--adapter FILE.py" in said.err
     held = driven.headway("explain", "3", "-c", "site.yaml", *ADAPTER)
     assert "held" in held.out, held
