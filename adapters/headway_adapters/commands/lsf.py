@@ -9,7 +9,7 @@ for without end. The IBM flavour is after its documentation: all fields, ``-json
 running jobs, ``brsvadd``, ``brsvdel``, ``brsvs`` and ``bresize release``.
 
 What was not seen and is our guess: the texts of refused options, what ``brun`` says to unknown hosts, too
-few slots and hosts that are down. Dependency conditions are those joined by ``&&`` (others are refused),
+few slots and hosts that are down. Dependency conditions may be joined by ``&&`` only (others are refused),
 memory is not counted, and there are no checkpoints and migrations.
 
 LSF's own scheduler (an active queue) is first come, first served.

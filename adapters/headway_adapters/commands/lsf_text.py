@@ -1,6 +1,6 @@
 """How LSF writes things: tables, the long listing of a job, times and limits.
 
-The forms are those of the recorded outputs of volclava 2.2; those that only IBM Spectrum LSF has are
+The forms follow the recorded outputs of volclava 2.2; forms that only IBM Spectrum LSF has are
 after its documentation.
 """
 

@@ -11,7 +11,7 @@ from headway_adapters.commands.system import Refused
 
 FAILED = 255
 BAD_FIELD = 99
-#: Options of bsub and bmod that take a value, and those that take none.
+#: Options of bsub and bmod that take a value, and options that take none.
 _VALUES = (
     "-J", "-n", "-W", "-q", "-w", "-b", "-P", "-R", "-m", "-o", "-e", "-i", "-oo", "-eo", "-M", "-G", "-g",
     "-app", "-sp", "-U", "-Jd", "-u", "-k", "-cwd", "-env", "-c", "-F", "-v", "-S", "-t", "-We", "-E", "-L",

@@ -123,7 +123,7 @@ class Job:
     by_administrator: bool = False
     #: It shall run again as soon as the batch system's scheduler gives it its place.
     resuming: bool = False
-    #: A start is under way: its number, so that one that was overtaken is void.
+    #: A start is under way: its number, so that an overtaken start is void.
     attempt: int = 0
     #: Seconds that it ran, up to ``since``.
     ran: float = 0.0

@@ -354,8 +354,8 @@ class PbsJobs(PbsServer):
         if signal.endswith("suspend"):
             self._wants(call, job, "running")
             job.by_administrator = by_administrator
-            # A suspended job's processors can be given to others; those of one that an administrator
-            # suspended are out of use.
+            # A suspended job's processors can be given to others; the processors of a job that an
+            # administrator suspended are out of use.
             self.machine.suspend(job, keep=by_administrator)
             if by_administrator:
                 for name in {share.node for share in job.shares}:

@@ -1,6 +1,6 @@
 """How PBS writes things: attribute listings with folded lines, tables, sizes and times.
 
-The forms are those of the recorded outputs of OpenPBS 23.06.
+The forms follow the recorded outputs of OpenPBS 23.06.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIZE = re.compile(r"([0-9]+)([kmgtp]?[bw])?$", re.IGNORECASE)
 
 
 def attributes(record: Mapping[str, Any], indent: str = "    ", *, fold: bool = True) -> str:
-    """Attributes one a line; those of a resource map as ``Name.resource``; long lines folded."""
+    """Attributes, one on each line; entries of a resource map as ``Name.resource``; long lines folded."""
     lines = []
     width = _WIDTH if fold else 1 << 30
     for name, value in record.items():

@@ -133,7 +133,7 @@ class Server:
         self._own_user = os.getuid()
 
     def serve(self) -> None:
-        """Answer until :meth:`stop`, and then those that are being answered."""
+        """Answer until :meth:`stop`, and then finish the calls that are being answered."""
         talks: list[threading.Thread] = []
         while not self._stopped.is_set():
             try:

@@ -28,7 +28,7 @@ class ChainedArrivals(Arrivals):
         before it in the workload.
         """
         super().__init__(jobs)
-        #: ``(time, position in the workload, job)`` of those whose time is known, as a heap.
+        #: ``(time, position in the workload, job)`` of jobs whose time is known, as a heap.
         self._coming: list[tuple[float, int, TraceJob]] = []
         #: The jobs that follow a job, by its id: (position, job, think time).
         self._followers: dict[str, list[tuple[int, TraceJob, float]]] = {}
@@ -51,7 +51,7 @@ class ChainedArrivals(Arrivals):
         self.taken()
 
     def ended(self, job_id: str, now: float) -> None:
-        """Those that follow this job come after their think times."""
+        """The jobs that follow this job come after their think times."""
         for at, job, think in self._followers.pop(job_id, ()):
             time = now + think
             del self.held_back[job.job.id]

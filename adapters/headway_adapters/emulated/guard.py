@@ -41,7 +41,7 @@ class Guard:
     def refusal(
         self, job: JobDescription, placement: Placement, tier: str = FOREGROUND, pool: str = ""
     ) -> str:
-        """Why a job that waits may not start on these nodes now; "" if it may. ``pool``: the one in which it
+        """Why a job that waits may not start on these nodes now; "" if it may. ``pool``: the pool in which it
         starts, if it was sent to several."""
         if pool and pool not in job.pools:
             return f"job {job.id} was sent to {', '.join(job.pools)}, not to {pool}"
@@ -145,7 +145,8 @@ class Guard:
         return ""
 
     def _inside(self, job: JobDescription) -> str:
-        """The reservation that takes nothing from the job: the one it names, or that is kept for it."""
+        """The reservation that takes nothing from the job: the reservation that it names, or that is kept for
+        it."""
         if job.reservation:
             return job.reservation
         kept = self._reservations.kept.get(FOR_JOB + job.id)

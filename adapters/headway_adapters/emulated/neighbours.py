@@ -4,7 +4,7 @@ On a place (a node; a flat pool is one place) with as many processors as process
 processor and runs at full speed. Where there are more processes, a process in front runs at 1 - loss, and a
 process in the background at
 
-- its efficiency, if what those in front leave idle is what those in the background require,
+- its efficiency, if foreground jobs leave idle what background jobs require,
 - efficiency x idle / required, if it is less,
 
 which on places of one processor are equations (3.1) and (3.2) of the paper (:mod:`headway.workload.sharing`).
@@ -118,7 +118,7 @@ class Place:
         #: How many processors each job has here, in either tier.
         self.front: dict[Execution, int] = {}
         self.behind: dict[Execution, int] = {}
-        #: What was drawn for each since its neighbours are those that they are.
+        #: What was drawn for each since it has its present neighbours.
         self.drawn: dict[Execution, float] = {}
 
 

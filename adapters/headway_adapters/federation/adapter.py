@@ -334,7 +334,7 @@ class Federation(ClusterAdapter):
 
     def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[d.Decision]]) -> None:
         """Refuse them. A handler knows jobs by their ids alone, keeps their images under these, and removes
-        those of jobs that are gone: two clusters would take each other's."""
+        images of jobs that are gone: two clusters would take each other's."""
         if names := [handler.name for handler in handlers]:
             raise UserError(
                 f"plugins: {names[0]} moves jobs of one cluster only; with several in `clusters` expected "

@@ -1,4 +1,5 @@
-"""Names of a federation: the same things under the names of their cluster and under those of all.
+"""Names of a federation: the same things under the names of their cluster and under the names of the
+federation.
 
 ``batch`` of cluster ``siteA`` is ``siteA:batch``; likewise jobs, array ids, nodes, licences and reservations.
 Cluster names hold no colon, so the part before the first one is the cluster, whatever follows.
@@ -98,7 +99,7 @@ class _Direction:
             ):
                 value = self._names.only_pool.get(self._cluster, "")
             if self._outward and field == "job_id" and isinstance(thing, Dependency) and not value:
-                # A singleton: of the namesakes only those of its own cluster count.
+                # A singleton: only namesakes of its own cluster count.
                 changes[field] = f"{self._cluster}:"
                 continue
             if not value:
@@ -140,13 +141,13 @@ class Names:
         #: Reservations: name for all -> cluster, name there; and back.
         self._all: dict[str, tuple[str, str]] = {}
         self._there: dict[tuple[str, str], str] = {}
-        #: Those that their cluster has shown.
+        #: The names that their cluster has shown.
         self._shown: set[str] = set()
         #: Of clusters with one pool, in their own names: what "" means there.
         self.only_pool: dict[str, str] = {}
 
     def outward(self, cluster: str) -> _Direction:
-        """From a cluster's names to those for all."""
+        """From a cluster's names to the federation's."""
         return _Direction(self, cluster, outward=True)
 
     def inward(self, cluster: str) -> _Direction:

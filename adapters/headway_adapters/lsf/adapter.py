@@ -60,7 +60,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
 
     _client: LsfClient
 
-    #: Of the most able flavour; an instance has those of the LSF that it finds.
+    #: Of the most able flavour; an instance has the capabilities of the LSF that it finds.
     capabilities = POSSIBLE
 
     def __init__(

@@ -38,7 +38,7 @@ def flavour(client: CommandClient, options: LsfOptions) -> tuple[Flavour, str]:
 
 
 def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) -> list[Check]:
-    """All checks; those that need an answer from LSF are left out when there is none."""
+    """All checks; checks that need an answer from LSF are left out when there is none."""
     found = client.check_transport()
     if any(not check.ok for check in found):
         return found
@@ -146,7 +146,7 @@ def _words(lines: Sequence[str]) -> set[str]:
 
 
 def _told(client: CommandClient, argv: tuple[str, ...]) -> str:
-    """What a command says that not every LSF has; "" if this one has none."""
+    """What a command says that not every LSF has; "" if this LSF does not have it."""
     try:
         shown = client.run(argv)
     except Failure:

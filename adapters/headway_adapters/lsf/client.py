@@ -1,4 +1,4 @@
-"""LSF's commands: the one place of this adapter that runs any.
+"""LSF's commands: the only place of this adapter that runs commands.
 
 LSF's commands wait for ever while the batch daemon is down (``batch system daemon not responding ... still
 trying``), so each is ended after ``command_timeout``; that is silence, never news.
@@ -79,7 +79,7 @@ class LsfClient(CommandClient):
         """Several commands at the same time.
 
         Raises :class:`Unanswered` when a listing is cut off within a line: half a table looks like a whole
-        one with fewer jobs and hosts, and would be news about those that are missing.
+        one with fewer jobs and hosts, and would be news about the jobs and hosts that are missing.
         """
         results = super().run_many(argvs)
         for result in results:
@@ -131,7 +131,7 @@ class LsfClient(CommandClient):
         return found
 
     def started_again(self, job_ids: Sequence[str]) -> set[str]:
-        """Those of these jobs that had ended while they waited, and that ``brun`` has started all the same.
+        """The jobs among these that had ended while they waited, and that ``brun`` has started all the same.
 
         Raises :class:`Unanswered` when that cannot be asked now.
         """
@@ -142,7 +142,7 @@ class LsfClient(CommandClient):
         }
 
     def _told_of(self, job_ids: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
-        """The jobs' histories, each text with those that it is certainly about."""
+        """The jobs' histories, each text with the jobs that it is certainly about."""
         for at in range(0, len(job_ids), _AT_ONCE):
             asked = job_ids[at : at + _AT_ONCE]
             text = self._histories([asked])[0]

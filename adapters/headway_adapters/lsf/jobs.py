@@ -53,7 +53,7 @@ class JobsListing:
     def __init__(
         self, client: LsfClient, fields: tuple[str, ...], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """``fields``: those for ``bjobs -o ... -json``; empty: jobs are read from text."""
+        """``fields``: the fields for ``bjobs -o ... -json``; empty: jobs are read from text."""
         self._client = client
         self._fields = fields
         self._monotonic = monotonic
@@ -140,7 +140,7 @@ class JobsListing:
             return [_good(listed) for listed in self._texts(users, times, doubts)]
         results = self._client.run_many([json_argv(self._fields, user) for user in users])
         if any(listing.bad_field(result.stderr) for result in results):
-            # Another LSF than the one that was asked at the start.
+            # Another LSF than at the start.
             self._fields = ()
             return self._of(users, times, notes, doubts)
         found: list[Listed | Failure] = []

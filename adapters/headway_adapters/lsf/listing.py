@@ -114,7 +114,7 @@ def bad_field(stderr: str) -> str:
 
 
 def table(text: str) -> list[dict[str, str]]:
-    """A table whose values hold no blanks, except those of the last column, by its header's words."""
+    """A table whose values hold no blanks, except in the last column, by its header's words."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return []

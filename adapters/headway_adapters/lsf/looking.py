@@ -53,7 +53,7 @@ class World:
 class LsfLook(Look[reader.Detail]):
     """The snapshot, and what the guard needs besides."""
 
-    #: Slots that LSF counts as used on a host beyond those of the listed jobs.
+    #: Slots that LSF counts as used on a host beyond the slots of the listed jobs.
     hidden: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -229,7 +229,7 @@ class Looking:
         return nodes
 
     def _pools(self, queues: Mapping[str, Queue], nodes: hosts.Nodes) -> dict[str, PoolDescription]:
-        """The managed queues, and those that share hosts with them."""
+        """The managed queues, and the queues that share hosts with them."""
         managed = {node for name in self._options.queues for node in nodes.members.get(name, ())}
         return {
             name: hosts.pool(queue, managed=name in self._options.queues)
@@ -326,7 +326,7 @@ def _shared(static: Result, dynamic: Result, before: Shared, notes: set[str]) ->
 
 
 def _hidden(jobs: Mapping[str, SnapshotJob], used: Mapping[str, int]) -> dict[str, int]:
-    """Slots that LSF counts as used beyond those of the jobs that we see, by host."""
+    """Slots that LSF counts as used beyond the slots of the visible jobs, by host."""
     left = dict(used)
     for job in jobs.values():
         if job.state in ON_NODES:

@@ -33,7 +33,7 @@ class PowerSaving:
         self._lost: set[str] = set()
 
     def resumed(self, hosts: Iterable[str], asleep: Mapping[str, str]) -> None:
-        """``resume`` was accepted for these; those that are not ``asleep`` are up already."""
+        """``resume`` was accepted for these hosts; hosts that are not ``asleep`` are up already."""
         for host in hosts:
             if host in asleep:
                 self._waking.setdefault(host, self._monotonic())

@@ -1,7 +1,8 @@
 """LSF's shared resources: what several hosts have together, and what each has some of by itself. Pure.
 
-``lshosts -s`` lists those whose amounts are configured, ``lsload -s`` those of which an *elim* tells how much
-there is. What jobs have reserved (``rusage``) comes off both: LSF reckons so, and so do we.
+``lshosts -s`` lists the resources whose amounts are configured, ``lsload -s`` the resources of which an
+*elim* tells how much there is. What jobs have reserved (``rusage``) comes off both: LSF reckons so, and so do
+we.
 
 * A resource of which there is one instance is counted for the whole cluster, as a licence; its jobs run on
   the hosts that have it.

@@ -80,7 +80,7 @@ class Starting:
     def _end_again(
         self, starts: Sequence[d.Start], begun: Sequence[int], launches: dict[int, Launch[Argv]]
     ) -> None:
-        """End those whose end came between the question whether they are pending and their ``brun``."""
+        """End the jobs whose end came between the question whether they are pending and their ``brun``."""
         try:
             again = self._client.started_again([starts[index].job_id for index in begun])
         except Failure as error:

@@ -1,7 +1,7 @@
 """LSF's values as the flavours write them: times, limits, sizes, lists of hosts.
 
 Times. LSF's commands write local times, most without a year and none with a zone. The commands run
-with ``TZ=UTC`` (the times are formatted by the command, not by the daemon), and the year is the one
+with ``TZ=UTC`` (the times are formatted by the command, not by the daemon), and the year is the year
 that fits the moment of the look: of a fact (submitted, started, ended) the last such date that is
 not more than a day ahead, of a wish (a begin time) the nearest one. Where the day of the week is
 written it must fit; where the year is written it counts.

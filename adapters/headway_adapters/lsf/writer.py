@@ -207,7 +207,7 @@ def plan(
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
-    ``now``: absolute seconds. ``slots``: those of each host. ``placement``: where the job runs;
+    ``now``: absolute seconds. ``slots``: the slots of each host. ``placement``: where the job runs;
     ``pending``: it does not. ``description``: its description.
     """
     if isinstance(decision, (d.Hold, d.Suspend)):

@@ -129,7 +129,7 @@ class Observer:
         )  # fmt: skip
 
     def _fallback(self) -> dict[int, float]:
-        """Frequencies where the kernel has no cpufreq: those of /proc/cpuinfo, all alike if need be."""
+        """Frequencies where the kernel has no cpufreq: from /proc/cpuinfo, all alike if need be."""
         if self._root.resolve() != REAL:
             self._note(f"{self._root}: no cpufreq: frequencies are not known")
             return {}
@@ -137,7 +137,7 @@ class Observer:
         if not found:
             self._note(f"{self._root}: no cpufreq: frequencies are not known")
             return {}
-        self._note(f"{self._root}: no cpufreq: frequencies are those of /proc/cpuinfo and cannot be set")
+        self._note(f"{self._root}: no cpufreq: frequencies are read from /proc/cpuinfo and cannot be set")
         cpus = self._clock.cpus()
         values = [one.current * 1e6 for one in found]
         if len(values) != len(cpus):
@@ -321,7 +321,7 @@ def set_frequency(
     even_if_shared: bool,
     dry_run: bool,
 ) -> None:
-    """Limit the clock of a job's processors, or of those that are named.
+    """Limit the clock of a job's processors, or of the named processors.
 
     A frequency between two levels becomes the lower one. What the limits were before is remembered;
     `reset` gives it back.

@@ -191,7 +191,7 @@ class Clock:
     ) -> list[Change]:
         """Limit these processors to ``frequency`` hertz, or to the level below it.
 
-        ``job`` is remembered as the one for which this was done. Raises :class:`UserError` and
+        ``job`` is remembered as the job for which this was done. Raises :class:`UserError` and
         :class:`Failure` as :meth:`policies` does, and :class:`Failure` when a file cannot be
         written; what was written until then is remembered and :meth:`reset` gives it back.
         """

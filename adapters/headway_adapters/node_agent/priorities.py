@@ -152,7 +152,7 @@ class Priorities:
     def put_sessions(self, tenants: Mapping[str, Tenant], tiers: Mapping[str, str]) -> set[str]:
         """Give each session's group the weight of its job's tier, where it has the processes of that job
         alone; the jobs that have a session with others, perhaps only until these are known to be theirs.
-        ``tiers``: those of the jobs to be put, by their best name."""
+        ``tiers``: the tiers of the jobs to be put, by their best name."""
         owner: dict[int, str] = {}
         for name, tenant in tenants.items():
             owner.update(dict.fromkeys(tenant.processes, name))
@@ -185,7 +185,8 @@ class Priorities:
         return shared
 
     def _does_not_count(self, pid: str) -> bool:
-        """Whether it runs no more, or is Slurm's own process above those of a step, in their session."""
+        """Whether it runs no more, or is Slurm's own process above the processes of a step, in their
+        session."""
         try:
             with open(f"{self._proc}/{pid}/stat", "rb") as file:
                 name, _, rest = file.read(512).partition(b"(")[2].rpartition(b")")

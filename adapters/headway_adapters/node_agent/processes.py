@@ -2,12 +2,12 @@
 
 A process belongs to the job that its control group names (``job_12`` under Slurm, the job's
 identifier under ``pbs_jobs.service`` or ``lsf``); where the batch system makes no control groups, to
-the one that its environment names (``SLURM_JOB_ID``, ``PBS_JOBID``, ``LSB_JOBID``). The control group
+the job that its environment names (``SLURM_JOB_ID``, ``PBS_JOBID``, ``LSB_JOBID``). The control group
 comes first, because a user can write anything into an environment.
 
 One job has several names: an element of an array is both ``4711_3`` and a number of its own, a PBS
-job is ``12.server`` and ``12``. All are kept. The processors of a job are those that its processes may
-run on (their affinity).
+job is ``12.server`` and ``12``. All are kept. The processors of a job are the processors that its processes
+may run on (their affinity).
 """
 
 from __future__ import annotations

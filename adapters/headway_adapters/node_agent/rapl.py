@@ -1,7 +1,7 @@
 """Energy counters of the processors: the kernel's powercap files of Intel's RAPL (AMD's too).
 
 A counter (``energy_uj``, microjoules) only grows and begins again at zero after
-``max_energy_range_uj``; a reading below the one before means that it did so once. Twice cannot be
+``max_energy_range_uj``; a reading below the reading before means that it did so once. Twice cannot be
 seen: at 262 kJ of range and 250 W that takes 17 minutes, so readings must lie closer together.
 
 Since 2020 only root may read the counters (they leak what others compute). A counter that cannot be
@@ -74,7 +74,7 @@ class Meter:
         self._sums: dict[str, int] = {}
 
     def counters(self) -> list[Counter]:
-        """What the counters show now; those that cannot be read are left out."""
+        """What the counters show now; counters that cannot be read are left out."""
         try:
             names = sorted((n for n in os.listdir(self._zones) if _ZONE.fullmatch(n)), key=_order)
         except OSError as error:

@@ -184,7 +184,7 @@ class Agent:
     # ------------------------------------------------------------------ the file
 
     def _keep(self) -> None:
-        """Write the wishes down, without those of jobs that are neither here nor new."""
+        """Write the wishes down, without the wishes of jobs that are neither here nor new."""
         here = {name for report in self._reports.values() for name in report.names}
         if len(self._wishes) > 2 * len(here) + 100:
             self._wishes = {key: wish for key, wish in self._wishes.items() if key in here}

@@ -66,7 +66,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
 
     _client: PbsClient
 
-    #: Those of every configuration; an instance may have more or, with Torque, fewer.
+    #: The capabilities of every configuration; an instance may have more or, with Torque, fewer.
     capabilities = CAPABILITIES
 
     def __init__(

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 #: How long a port stays taken, seconds.
 _TAKEN = 60.0
-#: Commands of looks that may be run at once: those that confirm starts come in quick succession.
+#: Commands of looks that may be run at once: the commands that confirm starts come in quick succession.
 _LOOKS_AT_ONCE = 20
 #: What differs by less is the same number of commands.
 _EXACT = 1e-9

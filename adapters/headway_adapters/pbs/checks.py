@@ -34,7 +34,7 @@ def flavour_of(version: Result, options: PbsOptions) -> str:
 
 
 def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> list[Check]:
-    """All checks; those that need an answer from the server are left out when there is none."""
+    """All checks; checks that need an answer from the server are left out when there is none."""
     way = client.transport.check()
     if not all(check.ok for check in way):
         return way

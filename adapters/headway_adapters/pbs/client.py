@@ -1,4 +1,4 @@
-"""PBS's commands: the one place of this adapter that runs any."""
+"""PBS's commands: the only place of this adapter that runs commands."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """PBS's queues and vnodes -> pools and nodes. Pure.
 
 * A vnode is a node of ours. One without processors (the natural vnode of a host that has others) is
-  left out; so is one of which PBS does not know the size yet.
-* A pool is an execution queue with the vnodes that its jobs may run on: those with the attribute
-  ``queue`` of its name if there are any, else those without the attribute that have what the queue's
+  left out; so is a vnode of which PBS does not know the size yet.
+* A pool is an execution queue with the vnodes that its jobs may run on: the vnodes with the attribute
+  ``queue`` of its name if there are any, else the vnodes without the attribute that have what the queue's
   ``default_chunk`` asks for (``Qlist``). Queues that share vnodes with a managed one are closed pools: the
   queues of reservations (``R157``), too, on the vnodes that say that they belong to the reservation.
 """
@@ -97,7 +97,7 @@ class Nodes:
     hosts: dict[str, str] = field(default_factory=dict)
     #: Host -> its vnodes.
     vnodes: dict[str, list[str]] = field(default_factory=dict)
-    #: Vnodes that a job which does not ask to share gets whole, and those that every job gets whole.
+    #: Vnodes that a job gets whole unless it asks to share, and vnodes that every job gets whole.
     default_whole: set[str] = field(default_factory=set)
     always_whole: set[str] = field(default_factory=set)
     #: Reservation -> the vnodes that say that they belong to it.
@@ -262,7 +262,7 @@ def _usable(name: str, record: NodeRecord, notes: set[str]) -> tuple[bool, str]:
 
 
 def pools(queues: Mapping[str, Queue], nodes: Nodes, site: Site) -> dict[str, PoolDescription]:
-    """The managed queues and, closed, those that share vnodes with them."""
+    """The managed queues and, closed, the queues that share vnodes with them."""
     managed = site.managed
     shared = {pool for node in nodes.nodes.values() if set(node.pools) & set(managed) for pool in node.pools}
     return {

@@ -23,7 +23,7 @@ from headway.errors import Failure
 
 
 class Variables(msgspec.Struct, gc=False):
-    """The one variable of a job's environment that means something to headway."""
+    """The only variable of a job's environment that means something to headway."""
 
     HEADWAY: Any = None
 

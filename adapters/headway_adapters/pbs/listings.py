@@ -5,7 +5,7 @@ JSON and, where that is broken, as text.
 
 A user's job can make ``qstat`` itself crash, for all users (seen with OpenPBS 23.06: an ``&`` in the
 attribute ``Submit_arguments``, which any program may set). Then the jobs' ids are asked for (``qselect``),
-and the jobs in parts, smaller and smaller, until those are known at which it crashes: they alone are left
+and the jobs in parts, smaller and smaller, until the jobs are known at which it crashes: only these are left
 alone.
 
 So is it done while there are large arrays. Once the last array of the server has begun some 500 of its
@@ -108,7 +108,7 @@ class Listings:
     def jobs(
         self, result: Result, now: float, notes: set[str]
     ) -> tuple[dict[str, documents.JobRecord], frozenset[str]]:
-        """All jobs, by the answer to :meth:`all_jobs_command`; and those of which nothing could be read.
+        """All jobs, by the answer to :meth:`all_jobs_command`; and the jobs of which nothing could be read.
 
         Raises :class:`Unanswered`.
         """
@@ -138,7 +138,7 @@ class Listings:
     def _in_parts(
         self, ids: Sequence[str], flags: tuple[str, ...]
     ) -> tuple[dict[str, documents.JobRecord], set[str], set[str]]:
-        """What qstat tells of these jobs; at which it crashes; and those that were not come to.
+        """What qstat tells of these jobs; at which jobs it crashes; and the jobs that it did not come to.
 
         Raises :class:`Unanswered`, :class:`documents.Malformed`.
         """
@@ -175,7 +175,7 @@ class Listings:
     def asked(
         self, job_ids: Sequence[str], history: bool, notes: set[str]
     ) -> tuple[dict[str, documents.JobRecord], set[str]]:
-        """What PBS and its history know of these jobs, those that it does not know left out; and the jobs
+        """What PBS and its history know of these jobs, without the jobs that it does not know; and the jobs
         about which it said what we do not understand.
 
         ``history``: ended ones can be asked for. Raises :class:`Unanswered` when nothing can be asked now.
@@ -188,7 +188,7 @@ class Listings:
         commands = [(*self.jobs_command(*flags), *part) for part in parts]
         for part, result in zip(parts, self._client.run_many(commands), strict=True):
             if result.crashed:
-                # Those at which it crashes are not in the listing of what is there: they are over.
+                # The jobs at which it crashes are not in the listing of what is there: they are over.
                 shown, _, rest = self._in_parts(part, flags)
                 found.update(shown)
                 unclear.update(rest)

@@ -19,5 +19,5 @@ class PbsLook(Look[reader.Detail]):
     vnodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Our reservations' ids -> PBS's.
     reservations: Mapping[str, str] = field(default_factory=dict)
-    #: Jobs with a place, also those whose queue is not ours: job id -> request and placement.
+    #: Jobs with a place, also jobs of queues that headway does not manage: job id -> request and placement.
     placed: Mapping[str, SnapshotJob] = field(default_factory=dict)

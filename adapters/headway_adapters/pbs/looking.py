@@ -192,7 +192,7 @@ def _in_pools(nodes: Mapping[str, NodeDescription], pools: Mapping[str, Any]) ->
 def _placed(
     jobs: Mapping[str, SnapshotJob], before: Snapshot | None, unread: set[str]
 ) -> dict[str, SnapshotJob]:
-    """The jobs that have vnodes; those that could not be read have them as before."""
+    """The jobs that have vnodes; jobs that could not be read have them as before."""
     placed = {key: job for key, job in jobs.items() if job.placement and job.state != "ended"}
     if before is not None:
         placed |= {key: job for key in unread if (job := before.jobs[key]).placement}

@@ -33,7 +33,7 @@ class PbsOptions(TransportOptions):
     commands_per_minute: Annotated[int, Field(ge=30)] | None = 300
     #: Path of pbs.conf; otherwise PBS_CONF_FILE of the environment, otherwise PBS's own default.
     pbs_conf: str | None = None
-    #: The server to ask; otherwise the one of pbs.conf.
+    #: The server to ask; otherwise the server of pbs.conf.
     server: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")] | None = None
     #: Waiting elements of one job array that are looked at, each as a job of its own.
     array_limit: Annotated[int, Field(ge=1, le=1_000_000)] = 1000

@@ -1,7 +1,7 @@
 """PBS's placement sets as switches: vnodes that have the same value of a resource. Pure.
 
 The server's ``node_group_key`` names the resources (``switch`` or ``switch,rack``), where
-``node_group_enable`` is true. Sets are no tree in PBS; here those of the resource with the most values are
+``node_group_enable`` is true. Sets are no tree in PBS; here the sets of the resource with the most values are
 the leaf switches, and a set is below another of the next resource if that has all its vnodes. Of a vnode
 with several values of one resource the first counts. Queues' own keys are not looked at.
 """

@@ -1,7 +1,7 @@
 """``pbs_rstat -F``: PBS's reservations. Pure.
 
 The listing has only the text form, and users write into it: line breaks of an account are printed as they
-are, so one reservation's text can hold a whole record of another's. So a reservation has those vnodes
+are, so one reservation's text can hold a whole record of another's. So a reservation has the vnodes
 only that name it themselves (``resv`` of ``pbsnodes``); of a record what stands first counts; and an id that
 occurs more than once is asked about alone, where its own record comes first.
 """
@@ -23,7 +23,7 @@ Records = dict[str, dict[str, str]]
 
 
 def records(text: str) -> tuple[Records, frozenset[str]]:
-    """Reservation -> its attributes; and those that more than one record is about."""
+    """Reservation -> its attributes; and the reservations that more than one record is about."""
     found: Records = {}
     twice: set[str] = set()
     record: dict[str, str] = {}

@@ -76,7 +76,8 @@ def split(text: str, mark: str) -> list[str]:
 
 
 def of_other_size(text: str, processors: int) -> str:
-    """A ``select`` of so many processors, one a chunk, whose chunks ask for what those of ``text`` ask for.
+    """A ``select`` of so many processors, one a chunk, whose chunks ask for what the chunks of ``text`` ask
+    for.
 
     Raises ValueError where it asks for chunks of several kinds, or of more than one processor: what these
     would become, only their user knows.

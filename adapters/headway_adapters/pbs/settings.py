@@ -32,7 +32,7 @@ class Seen:
     licences: Mapping[str, int]
     #: On the monotonic clock.
     until: float
-    #: The queues that were asked for, routing ones and those that are not there, too.
+    #: The queues that were asked for, including routing queues and missing queues.
     names: frozenset[str]
 
 

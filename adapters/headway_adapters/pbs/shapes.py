@@ -6,8 +6,9 @@ Choices that PBS leaves to us:
   chunks ask for.
 * With ``place=scatter`` each chunk gets a vnode of its own, with ``pack`` all get one together. PBS says
   *host* in both: where hosts have several vnodes, see :mod:`headway_adapters.pbs.hosts`. ``free`` chunks
-  share vnodes, those of several kinds as the parts of one request (:mod:`headway_adapters.pbs.chunk_parts`).
-* A resource that no vnode offers is not looked at (PBS's scheduler has a list of those that it looks at).
+  share vnodes, chunks of several kinds as the parts of one request (:mod:`headway_adapters.pbs.chunk_parts`).
+* A resource that no vnode offers is not looked at (PBS's scheduler has a list of the resources that it looks
+  at).
 """
 
 from __future__ import annotations
@@ -161,8 +162,8 @@ class Shapes:
     def _bound(
         self, chunks: tuple[select.Chunk, ...], homes: Mapping[int, frozenset[str]]
     ) -> tuple[tuple[str, ...], set[str], str]:
-        """The vnodes that chunks name by their ``homes``, those that they do not lie on, and why that cannot
-        be expressed ("" if it can)."""
+        """The vnodes that chunks name by their ``homes``, the vnodes that they do not lie on, and why that
+        cannot be expressed ("" if it can)."""
         if not homes:
             return (), set(), ""
         together = len(set(homes.values())) == 1 and len(homes) == len(chunks)

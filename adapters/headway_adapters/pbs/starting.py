@@ -78,8 +78,8 @@ class Starting:
         return [launches[index] for index in range(len(starts))]
 
     def _run_starts(self, planned: Mapping[_Key, tuple[str, Argv]]) -> dict[_Key, Launch[Later | None]]:
-        """Run the commands of some starts, those on the same vnodes in one. ``planned``: a job's id and its
-        command, for each key."""
+        """Run the commands of some starts; starts on the same vnodes share a command. ``planned``: a job's id
+        and its command, for each key."""
         launches: dict[_Key, Launch[Later | None]] = {}
         ready: dict[_Key, Argv] = {}
         for key, (job_id, argv) in planned.items():
@@ -114,7 +114,7 @@ class Starting:
         return detail is not None and detail.letter == "W" and writer.NOT_NOW in result.stderr
 
     def tend(self, look: Look[reader.Detail]) -> None:
-        """Run the starts whose turn it is, and those of jobs whose begin time PBS had not seen."""
+        """Run the starts whose turn it is, and the starts of jobs whose begin time PBS had not seen."""
         for key, flight in self._flights.items():
             detail = look.details.get(key)
             if flight.payload and flight.payload.early and detail is not None and detail.letter == "Q":

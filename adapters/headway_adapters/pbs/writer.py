@@ -238,7 +238,7 @@ def _other_size(decision: d.Resize, pending: Detail) -> Plan:
 
 
 def _shrink(decision: d.Resize, running_on: Placement, hosts: Mapping[str, str]) -> Plan:
-    """A running job gives whole vnodes back; it keeps those of its first host, where its script runs."""
+    """A running job gives whole vnodes back; it keeps the vnodes of its first host, where its script runs."""
     job_id = job(decision.job_id)
     has, kept = by_node(running_on), by_node(decision.placement)
     if not kept or not kept.keys() < has.keys():

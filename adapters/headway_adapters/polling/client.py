@@ -1,4 +1,4 @@
-"""The batch system's commands: what every adapter's client shares, the one place that runs any.
+"""The batch system's commands: what every adapter's client shares, and the only place that runs commands.
 
 In monitor mode (``read_only``) a command that could change something is never run: not by a
 decision of the engine's (which applies none then), and not by an adapter's own housekeeping.
@@ -76,7 +76,7 @@ class CommandClient(abc.ABC):
             except Failure:
                 if not results:
                     raise
-                # Of those before this one something became: that must not be lost.
+                # The commands before this command had an effect, which must not be lost.
                 done = []
             results.extend(done)
             if not done or any(self.is_silence(result) for result in done):
@@ -91,7 +91,7 @@ class CommandClient(abc.ABC):
 
     @property
     def where(self) -> str:
-        """The machine that they run on, for a person; "" for this one."""
+        """The machine that they run on, for a person; "" for this machine."""
         return self._transport.where
 
     def check_transport(self) -> list[Check]:

@@ -2,7 +2,7 @@
 
 What happened between two looks is told as it must have happened: a job that appears as ended
 was submitted, started and ended; one whose start time moved was requeued in between. Times are
-those that the batch system states, never later than the snapshot. A job that is missing without
+the times that the batch system states, never later than the snapshot. A job that is missing without
 a word about its end has "vanished": success is never assumed.
 """
 

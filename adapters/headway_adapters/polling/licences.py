@@ -66,7 +66,7 @@ def too_few(total: Mapping[str, int], used: Mapping[str, int]) -> Iterator[str]:
 
 
 def other_amounts(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
-    """Of which licences there is another amount than before; none of those that are not there any more."""
+    """Licences whose amount has changed, without licences that are not there any more."""
     return {
         name: now.get(name, 0) for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)
     }

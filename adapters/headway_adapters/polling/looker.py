@@ -165,7 +165,7 @@ class Looker(Generic[DetailT]):
 
     @property
     def is_vain(self) -> bool:
-        """The looks of late were vain: nothing is told until the one under way is done."""
+        """The looks of late were vain: nothing is told until the look under way is done."""
         return self._looking is not None and self._vain >= _VAIN
 
     @property

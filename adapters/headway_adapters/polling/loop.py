@@ -169,7 +169,7 @@ class Loop(Generic[DetailT, PayloadT]):
         return ev.in_order(events)
 
     def _lay_over(self, look: Look[DetailT]) -> tuple[Look[DetailT], Snapshot | None]:
-        """Give the overlay a look, completed from the one before. Answers it so, and what was shown before,
+        """Give the overlay a look, completed from the look before. Answers it so, and what was shown before,
         with jobs whose move ended by this look where they are now."""
         old, before = self._overlay.shown, self._overlay.raw
         raw = before.snapshot if before is not None else None

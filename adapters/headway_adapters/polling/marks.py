@@ -47,8 +47,8 @@ def _name(word: str) -> str:
 
 
 def marks(words: Iterable[str], named: Collection[str] = ()) -> dict[str, Any]:
-    """The attributes that the words of a comment stand for; ``named`` are those that the configuration names
-    besides."""
+    """The attributes that the words of a comment stand for; ``named`` are the attributes that the
+    configuration names besides."""
     found: dict[str, Any] = {}
     task: dict[str, Any] = {}
     security: dict[str, Any] = {}

@@ -38,7 +38,7 @@ class SnapshotJob(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     pinned: Placement = ()
     #: A start that headway asked for is on its way.
     releasing: bool = False
-    #: Of a job of several pools: the one in which that start is.
+    #: Of a job of several pools: the pool of that start.
     pool: str = ""
     #: Why it waits, or how it ended, in the batch system's words.
     reason: str = ""

@@ -29,7 +29,7 @@ ManagedT = TypeVar("ManagedT", bound=_Managed)
 
 
 def nothing_more(job: Any, detail: Any) -> str:
-    """No barrier besides those of every batch system."""
+    """No barrier besides the barriers of every batch system."""
     return ""
 
 

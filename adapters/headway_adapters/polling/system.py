@@ -13,7 +13,7 @@ methods must be there:
 :meth:`carry_out`      any other decision
 =====================  ========================================================================
 
-The others have a default, and a batch system overrides those that it needs:
+The others have a default, which a batch system overrides where it needs to:
 
 =====================  ========================================================================
 ``check``              the lines of ``headway check``

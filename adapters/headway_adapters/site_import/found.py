@@ -1,6 +1,6 @@
 """What was read of a site's files: lines, what is carried over, and what is not and why.
 
-The parts of a configuration are those of ``docs/operators/configuration.md``; the accounts are written as the
+``docs/operators/configuration.md`` describes the parts of a configuration; the accounts are written as the
 option ``accounts`` of fair share has them.
 """
 
@@ -121,7 +121,7 @@ class Imported:
 
 
 def read_lines(path: Path) -> list[Line]:
-    """The lines of a file, those that are empty too; what is no UTF-8 has the character U+FFFD.
+    """The lines of a file, including empty lines; what is no UTF-8 has the character U+FFFD.
 
     Raises :class:`UserError` if it cannot be read.
     """
@@ -137,7 +137,7 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def readable(lines: Iterable[Line], found: Imported) -> Iterator[Line]:
-    """Those that are text; the others are remarked."""
+    """The lines that are text; other lines are remarked."""
     for line in lines:
         if "\ufffd" in line.text or "\0" in line.text:
             found.broken(line, "expected text in UTF-8, found other bytes")
@@ -204,7 +204,7 @@ def tree_of(accounts: Sequence[Account], found: Imported, root: str = "root") ->
 
 
 def _parent_of(account: Account, by_name: Mapping[str, Account], root: str, found: Imported) -> str:
-    """Below which account this one hangs; the root, with a remark, where its own place is none."""
+    """Below which account this account hangs; the root, with a remark, where its own place is none."""
     parent = account.parent
     if parent != root and parent not in by_name:
         said = f"account {account.name!r}: no account is called {parent!r}; it is put at the top"

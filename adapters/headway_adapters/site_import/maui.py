@@ -383,7 +383,8 @@ def _tell_idle(what: str, read: _Read, found: Imported) -> None:
 
 
 def _credentials(kind: str, read: _Read, weights: dict[str, float], found: Imported) -> None:
-    """Priorities of users, groups and accounts: those of the tree of shares, if it is of these."""
+    """Priorities of users, groups and accounts: the priorities of the tree of shares, if it consists of
+    these."""
     what = f"{kind}CFG"
     priorities = _priorities_of(what, read, found)
     weight = read.weight("CREDWEIGHT") * read.weight(f"{kind}WEIGHT")

@@ -2,8 +2,8 @@
 
 After the Maui administrator's guide, "Standing Reservations", and its appendix F. Carried over is what keeps
 named hosts free by day or by week. A reservation for users is not: jobs enter it by themselves in Maui,
-while here they name a reservation of the batch system, and Torque has none. Nor are those of so many tasks on
-hosts that Maui chooses.
+while here they name a reservation of the batch system, and Torque has none. Nor are reservations of so many
+tasks on hosts that Maui chooses.
 """
 
 from __future__ import annotations

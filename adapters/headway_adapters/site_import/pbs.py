@@ -12,7 +12,7 @@ Decisions on what is left open:
   account.
 - Without ``strict_ordering`` PBS runs whatever fits, and books only a starving job: ``greedy``; with
   ``help_starving_jobs`` that is ``easy``, which books before a job starves.
-- Of values that differ in prime time and beside it those of prime time hold.
+- Of values that differ in prime time and non-prime time, the values of prime time hold.
 """
 
 from __future__ import annotations

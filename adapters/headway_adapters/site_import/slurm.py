@@ -417,7 +417,7 @@ def _factors(policy: SitePolicy, weights: dict[str, float]) -> dict[str, Any]:
 
 
 def _sane(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Those that could be read; the others are 0."""
+    """The values that could be read; the others are 0."""
     return {name: number if 0 <= number < _MOST else 0.0 for name, number in numbers.items()}
 
 
@@ -514,7 +514,7 @@ def _rules_of_qos(read: SlurmFiles, modes: str, found: Imported) -> list[dict[st
 
 
 def _rules_of_partitions(read: SlurmFiles, modes: str, found: Imported) -> list[dict[str, Any]]:
-    """Which partition takes the place of which: each that of those in lower tiers."""
+    """Which partition takes the place of which: each the places of partitions in lower tiers."""
     rules: list[dict[str, Any]] = []
     tiers: dict[str, int] = {}
     own: dict[str, str] = {}
@@ -536,7 +536,7 @@ def _rules_of_partitions(read: SlurmFiles, modes: str, found: Imported) -> list[
 def _by_mode(
     names: Sequence[str], own: Mapping[str, str], modes: str, line: Line, found: Imported
 ) -> dict[str, list[str]]:
-    """Of victims' names those that go in each way; how is their own word, else the cluster's."""
+    """The victims' names by the way in which they go: their own word, else the cluster's."""
     by: dict[str, list[str]] = {}
     for name in names:
         if not name:

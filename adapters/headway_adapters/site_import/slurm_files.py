@@ -199,7 +199,7 @@ def _split_priority(record: dict[str, str], line: Line, found: Imported) -> None
 
 
 def _is_shown_config(lines: Sequence[Line]) -> bool:
-    """Whether so many lines are those of ``scontrol show config``."""
+    """Whether so many lines come from ``scontrol show config``."""
     keys = [match[1].lower() for line in lines if (match := _SHOWN_CONFIG.fullmatch(line.text.strip()))]
     return len(keys) > _FEW and sum(map(is_first_key, keys)) > len(keys) // 2
 
@@ -222,7 +222,7 @@ def _is_gres(lines: Sequence[Line]) -> bool:
 
 
 def _read_gres(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> None:
-    """Lines of gres.conf; those that say only how devices are detected say nothing of their number."""
+    """Lines of gres.conf; lines that say only how devices are detected do not give their number."""
     for line, pairs in _assigned(lines, found):
         record = dict(pairs)
         if "name" in record:
@@ -343,7 +343,7 @@ def _read_table(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> Non
             continue
         row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
         if where is read.associations and not row["User"] and "ParentName" not in row:
-            # With the word "tree" each account is set in from the one above it.
+            # With the word "tree" each account is indented below its parent.
             raw = cells[columns.index("Account")]
             depth = len(raw) - len(raw.lstrip())
             while above[-1][0] >= depth and len(above) > 1:

@@ -22,7 +22,7 @@ _DEEPEST = 16
 def with_included(
     lines: Sequence[Line], given: frozenset[Path], found: Imported, depth: int = 1
 ) -> Iterator[Line]:
-    """The lines, and those of included files in the place of the line that names them.
+    """The lines, with the lines of included files in the place of the line that names them.
 
     ``given``: the files that are read anyway, resolved. Remarks files that cannot be read.
     """

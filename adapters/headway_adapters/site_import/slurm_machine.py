@@ -3,7 +3,7 @@
 Decisions on what is left open:
 
 - In a dry run all nodes are in one pool, the default partition's, because a trace knows no partitions.
-- Nodes in the state FUTURE are none yet, for Slurm too. Those that are DOWN or DRAIN in the file are there: a
+- Nodes in the state FUTURE are none yet, for Slurm too. Nodes that are DOWN or DRAIN in the file are there: a
   dry run is of the machine, not of a day on which some of it was broken.
 - Processors that ``CoreSpecCount`` or ``CpuSpecList`` keep for the system are no job's (``CPUEfctv``); memory
   less ``MemSpecLimit`` is what jobs have. Where ``SelectTypeParameters`` does not name memory, Slurm does not
@@ -197,7 +197,7 @@ def _node(record: Mapping[str, str], line: Line, with_memory: bool, found: Impor
 
 
 def _kept_processors(record: Mapping[str, str], threads: int, line: Line, found: Imported) -> int:
-    """Those that are the system's alone."""
+    """The processors that only the system uses."""
     if listed := record.get("cpuspeclist", ""):
         numbers: set[int] = set()
         for item in listed.split(","):

@@ -1,4 +1,4 @@
-"""The keys of slurm.conf: those that ``scontrol`` of Slurm 22.05 and of 24.11 take, and a few older ones."""
+"""The keys of slurm.conf that ``scontrol`` of Slurm 22.05 and of 24.11 take, and a few older keys."""
 
 from __future__ import annotations
 

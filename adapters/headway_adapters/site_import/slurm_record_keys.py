@@ -40,7 +40,7 @@ _KEYS = {
 
 
 def unknown_keys(first: str, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Those of ``keys`` that such a line cannot have, and what to say of each. ``first``: "nodename",
+    """The ``keys`` that such a line cannot have, and what to say of each. ``first``: "nodename",
     "partitionname", or "" for an account or user of a dump."""
     known, what = _KEYS[first]
     for key in keys:

@@ -67,7 +67,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
 
     _client: SlurmClient
 
-    #: Those of every configuration; an instance may have more.
+    #: The capabilities of every configuration; an instance may have more.
     capabilities = CAPABILITIES
 
     def __init__(

@@ -31,7 +31,8 @@ class Asking:
         self._asked: dict[str, float] = {}
 
     def steps(self, details: Mapping[str, Detail], now: float, time: float) -> list[Argv]:
-        """The commands that end what was answered, and then those that ask. ``now``: by the monotonic clock;
+        """The commands that end what was answered, and then the commands that ask. ``now``: by the monotonic
+        clock;
         ``time``: by Slurm's (absolute seconds)."""
         there = {detail.record: detail for detail in details.values() if detail.asked or detail.unsaid}
         self._asked = {key: at for key, at in self._asked.items() if key in there or now < at + _AGAIN}

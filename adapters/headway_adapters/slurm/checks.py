@@ -25,7 +25,7 @@ def version_of(text: str) -> tuple[int, int]:
 
 
 def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) -> list[Check]:
-    """All checks; those that need an answer from slurmctld are left out when there is none."""
+    """All checks; checks that need an answer from slurmctld are left out when there is none."""
     found = client.check_transport()
     if any(not check.ok for check in found):
         return found

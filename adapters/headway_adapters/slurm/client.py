@@ -1,4 +1,4 @@
-"""Slurm's commands: the one place of this adapter that runs any."""
+"""Slurm's commands: the only place of this adapter that runs commands."""
 
 from __future__ import annotations
 

@@ -158,7 +158,8 @@ class Custody:
                 self._notes.odd([f"job {key} could not be taken over: {result.complaint()}"])
 
     def _hold_running(self, look: SlurmLook) -> None:
-        """Slurm refuses it for some, such as those that are about to end: these are asked for again later."""
+        """Slurm refuses it for some jobs, such as jobs that are about to end: these are asked for again
+        later."""
         now = time.monotonic()
         running = {key for key in look.loose if look.snapshot.jobs[key].state == "running"}
         self._to_stay = {key: self._to_stay.get(key, now + _LAUNCHED) for key in running}

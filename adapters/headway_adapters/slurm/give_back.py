@@ -1,4 +1,4 @@
-"""Hand control back to Slurm: release the jobs that headway holds, and only those.
+"""Hand control back to Slurm: release the jobs that headway holds, and no others.
 
 ``python -m headway_adapters.slurm.give_back batch [more partitions]``, after headway was stopped and
 the submit filter switched off. A job is headway's when its AdminComment says so; the holds of
@@ -19,7 +19,7 @@ from headway_adapters.slurm import reader, together, writer
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
 
-#: What Slurm says of jobs that no node of their partition could ever run, and of those that are over.
+#: What Slurm says of jobs that no node of their partition could ever run, and of jobs that are over.
 _NO_FAULT = (
     "Requested partition configuration not available",
     "Requested node configuration is not available",
@@ -32,7 +32,7 @@ _SUSPENDED = "suspended: scontrol resume"
 
 def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Release each job that headway holds in these partitions: its id, and what went wrong ("" if
-    nothing did); before that, remove the reservations of those that wait.
+    nothing did); before that, remove the reservations of waiting jobs.
 
     Raises :class:`headway.errors.Failure` when Slurm does not answer.
     """

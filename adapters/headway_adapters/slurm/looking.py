@@ -219,7 +219,8 @@ class Looking:
 
 
 def _pools(partitions: Mapping[str, reader.Partition], world: World) -> dict[str, PoolDescription]:
-    """The partitions that are told: the managed ones, and as closed those that share nodes with them."""
+    """The partitions that are told: the managed partitions, and as closed the partitions that share nodes
+    with them."""
     ours = reader.told(partitions, world.site.managed)
     return {
         name: partition.pool(world.lifted) if name in world.site.managed else _closed(partition)

@@ -13,7 +13,7 @@ from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOpti
 
 
 class SlurmOptions(TransportOptions):
-    """Those of the transport, and these. All times are seconds."""
+    """The options of the transport, and these. All times are seconds."""
 
     #: Partitions whose jobs headway starts. Jobs of other partitions on the same nodes are seen as
     #: load and never touched.

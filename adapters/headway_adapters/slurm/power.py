@@ -35,7 +35,7 @@ class PowerSaving:
         self._waking: set[str] = set()
 
     def down(self, nodes: Sequence[str], last: Snapshot | None) -> Sequence[str]:
-        """Those of ``nodes`` that POWER_DOWN is to be asked for; the others sleep already."""
+        """The ``nodes`` that POWER_DOWN is to be asked for; the others sleep already."""
         self._recalled.difference_update(nodes)
         return [
             node for node in nodes if _state(node, last) in ("on", "waking") and node not in self._leaving
@@ -46,7 +46,7 @@ class PowerSaving:
         self._leaving.update(nodes)
 
     def up(self, nodes: Iterable[str], last: Snapshot | None) -> Sequence[str]:
-        """Those of ``nodes`` that POWER_UP is to be asked for now; the others wake later, or are on."""
+        """The ``nodes`` that POWER_UP is to be asked for now; the others wake later, or are on."""
         now = []
         for node in nodes:
             state = _state(node, last)
@@ -102,7 +102,7 @@ class Power:
         return outcome
 
     def tend(self, snapshot: Snapshot) -> None:
-        """Wake those that are to wake since they fell asleep, and drain those that did not wake."""
+        """Wake nodes that are to wake since they fell asleep, and drain nodes that did not wake."""
         wake, failed = self._saving.looked(snapshot)
         if wake:
             self._ask(writer.power(wake, "POWER_UP"))

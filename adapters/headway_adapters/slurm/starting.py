@@ -52,10 +52,10 @@ class Starting:
         self._log = log
 
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[Pinned]]:
-        """Pin some, release those of them that were pinned, then the next."""
+        """Pin some, release the pinned jobs among them, then the next."""
         # Of several nodes Slurm fills the first, in its own order, and leaves one processor for each of the
         # rest: what is free there when it starts the job decides. So what is planned beside it comes first,
-        # and those whose layout is open follow in the order of the plan.
+        # and jobs whose layout is open follow in the order of the plan.
         order = sorted(range(len(starts)), key=lambda index: self._layout_is_open(starts[index]))
         launches: dict[int, Launch[Pinned]] = {}
         for at in range(0, len(order), _STARTS_AT_ONCE):
@@ -73,7 +73,7 @@ class Starting:
         return job is None or layout_is_open(job.job.request, start.placement)
 
     def _start_some(self, starts: Sequence[d.Start]) -> tuple[list[Launch[Pinned]], bool]:
-        """Pin all, then release those that were pinned; and whether Slurm answered all the time."""
+        """Pin all, then release the pinned jobs; and whether Slurm answered all the time."""
         launches: dict[int, Launch[Pinned]] = {}
         plans: dict[int, writer.Plan] = {}
         for index, start in enumerate(starts):

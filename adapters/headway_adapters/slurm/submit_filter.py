@@ -99,7 +99,7 @@ def loaded(
     """Whether slurmctld uses the script of the file.
 
     ``boot``: when slurmctld started, seconds since the epoch, if that is known; ``seen``: what is known
-    already, for a person; ``jobs``: those that Slurm lists.
+    already, for a person; ``jobs``: the jobs that Slurm lists.
     """
     known = [moment for moment in (script.changed, boot) if moment is not None]
     found = witnesses(jobs, partitions, max(known)) if known else {}
@@ -224,7 +224,7 @@ def _without(client: SlurmClient, options: SlurmOptions) -> Check:
 
 
 def _listed(client: SlurmClient, options: SlurmOptions) -> Sequence[reader.JobRecord]:
-    """The jobs of the managed partitions, those that are over too; none if Slurm does not answer."""
+    """The jobs of the managed partitions, including jobs that are over; none if Slurm does not answer."""
     argv = ("squeue", "--json", "-a", "-t", "all", "-p", ",".join(options.partitions))
     try:
         return reader.decode(client.run(argv).stdout, "squeue: the listing of jobs", set()).jobs or ()

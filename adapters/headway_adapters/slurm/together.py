@@ -23,7 +23,7 @@ from headway_adapters.slurm.reader import Detail
 
 @dataclass(frozen=True)
 class Steps:
-    """Commands: the leader's, then those of the others, in any order."""
+    """Commands: the leader's, then the commands of the others, in any order."""
 
     leader: Argv
     others: tuple[Argv, ...]

@@ -27,7 +27,7 @@ class Unmet:
         self._texts[job_id] = text
 
     def show(self, jobs: MutableMapping[str, SnapshotJob], details: Mapping[str, Detail]) -> None:
-        """Hold in ``jobs``, as Slurm lists them, those of which nothing new is written."""
+        """Hold the jobs of ``jobs``, as Slurm lists them, of which nothing new is written."""
         for key, text in list(self._texts.items()):
             detail, job = details.get(key), jobs.get(key)
             if detail is None or job is None or detail.dependency != text:

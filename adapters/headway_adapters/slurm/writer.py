@@ -104,8 +104,9 @@ def start(
     The number of nodes is pinned too: Slurm gives a job whose user left it open as many as it may
     have. ``mark``: write the AdminComment (:mod:`headway_adapters.slurm.marker`). ``reserved``: it
     starts inside the reservation that headway keeps for it. ``at_once``: it went back to the queue just now,
-    for which Slurm would have it wait for two minutes. ``partition``: put it into this one, which is that of
-    the pool's background jobs. ``bound``: on how many switches it was to be, which it gives up.
+    for which Slurm would have it wait for two minutes. ``partition``: put it into this partition, which is
+    the partition of the pool's background jobs. ``bound``: on how many switches it was to be, which it gives
+    up.
     """
     job_id = job(decision.job_id)
     if not decision.placement:

@@ -66,7 +66,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def read_known_hosts(text: str, file: str) -> list[KnownKey]:
-    """The lines of a known_hosts file; those that are none are passed over, as OpenSSH does."""
+    """The lines of a known_hosts file; lines of another form are skipped, as OpenSSH does."""
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()
@@ -88,7 +88,7 @@ class HostKeys:
 
     def __init__(self, files: Sequence[str] = (), pinned: str | None = None) -> None:
         """``files``: known_hosts files that must exist; none: the usual ones, where they exist.
-        ``pinned``: the one key of the machine behind all hops, as fingerprint or public key."""
+        ``pinned``: the only key of the machine behind all hops, as fingerprint or public key."""
         self._files = tuple(files)
         self._pinned = pinned
 

@@ -1,4 +1,4 @@
-"""Commands as child processes of this one."""
+"""Commands as child processes of this process."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class SshOptions(BaseModel):
     agent: bool = True
     #: File of known host keys; otherwise ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts.
     known_hosts: str | None = None
-    #: The one host key that ``host`` may show, instead of known_hosts: its fingerprint
+    #: The only host key that ``host`` may show, instead of known_hosts: its fingerprint
     #: (``SHA256:...``) or the key itself (``ssh-ed25519 AAAA...``).
     host_key: str | None = None
     #: Machines to go through, the nearest first. Each one's host key must be in known_hosts.
@@ -157,5 +157,5 @@ class TransportOptions(BaseModel):
     #: Where the batch system's commands are; otherwise they are looked for in PATH and the system's
     #: directories.
     bin_dir: str | None = None
-    #: The machine to run them on, over SSH; otherwise this one.
+    #: The machine to run them on, over SSH; otherwise this machine.
     ssh: SshOptions | None = None

@@ -2,7 +2,7 @@
 
 SSH has no argument vectors: a server hands one line to the user's login shell. So each word is
 quoted such that the shell gives back exactly that word. Decisions: a word stays bare only if it
-consists of characters that no shell treats specially (fewer than those of shlex.quote: not ``=``,
+consists of characters that no shell treats specially (fewer than in shlex.quote: not ``=``,
 which zsh expands at a word's beginning); NUL, which no argument can hold, is refused.
 """
 

@@ -58,7 +58,7 @@ _PROBE = "HEADWAY_PROBE=a'b\"c $HOME `id` $(id) \\n \\\\ !! * ? [a] ~ ; & | < > 
 
 
 class _Lost(Exception):
-    """No command can be started on this connection any more; this one was not."""
+    """No command can be started on this connection any more; this command was not started."""
 
 
 class SshTransport(Transport):

@@ -121,6 +121,6 @@ class QueueUser(CommandUser):
 
 
 def own_host(hosts: Iterable[str], here: str) -> str | None:
-    """Which of a job's hosts this one (``here``) is, with or without domains; None if it is none."""
+    """Which of a job's hosts this machine (``here``) is, with or without domains; None if it is none."""
     short = here.partition(".")[0]
     return next((host for host in hosts if host.partition(".")[0] == short), None)

@@ -26,8 +26,8 @@ _SUBMITTED = re.compile(r"Job <([0-9]+)> is submitted")
 
 
 class LsfUser(QueueUser):
-    """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue``, "normal" without it, and those
-    of the adapter."""
+    """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue``, "normal" without it, and the
+    options of the adapter."""
 
     grain = 60.0
     gone = ("already finished", "No matching job found", "is not found")

@@ -23,8 +23,8 @@ from headway_adapters.user_side.words import checked
 
 
 class PbsUser(QueueUser):
-    """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue``, "workq" without it, and those
-    of the adapter."""
+    """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue``, "workq" without it, and the
+    options of the adapter."""
 
     grain = 1.0
     gone = ("Unknown Job", "Job has finished", "Request invalid for state of job")

@@ -14,7 +14,7 @@ change their order with the version::
     ---------     -----  -----  ------------  ------------  --------------
     ALL               3      3      00:00:00      INFINITY  11:32:38_08/19
 
-Times are [[DD:]HH:]MM:SS. Where several partitions are listed, those lines count that are of all of them.
+Times are [[DD:]HH:]MM:SS. Where several partitions are listed, the lines count that are about all of them.
 """
 
 from __future__ import annotations

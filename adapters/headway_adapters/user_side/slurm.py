@@ -27,7 +27,7 @@ _COUNTS = re.compile(r"([0-9]+)(?:\(x([0-9]+)\))?")
 
 class SlurmUser(CommandUser):
     """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue`` (a partition; without it the
-    default one), and those of the adapter."""
+    default partition), and the options of the adapter."""
 
     grain = 60.0
     gone = (*writer.ALREADY, "Invalid job id")

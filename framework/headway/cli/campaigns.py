@@ -60,7 +60,7 @@ def run_in_folder(
     finish: Callable[[Ran], None],
 ) -> Ran:
     """Run what is missing of a campaign in the folder ``out``; ``finish`` writes the results while no other
-    program else can run one there. ``folder``: where the files are that its definition names.
+    program can run one there. ``folder``: where the files are that its definition names.
 
     Raises :class:`UserError` for a policy that cannot run on a machine of the campaign, :class:`Failure` if
     no run gave anything; nothing is written before all is in order.

@@ -1,4 +1,4 @@
-"""What partitions ask of jobs: on how many nodes those lie that left it open, and which QOS are free."""
+"""What partitions ask of jobs: the number of nodes of jobs that left it open, and which QOS are free."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_lifted(text: str) -> tuple[tuple[str, str], ...]:
 def fewest_nodes(partitions: Sequence[Partition], processors: int, least: int, most: int) -> int:
     """The number of nodes of a job for which its user asked for ``least`` to ``most`` (0: not stated).
 
-    ``MinNodes`` and ``MaxCPUsPerNode`` ask for more. Of several partitions the one that asks for least
+    ``MinNodes`` and ``MaxCPUsPerNode`` ask for more. Of several partitions the partition that asks for least
     counts: what the others ask for beyond that keeps the job out of them.
     """
     spread = min((_spread(each, processors) for each in partitions), default=0)

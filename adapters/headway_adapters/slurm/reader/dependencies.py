@@ -27,7 +27,7 @@ _KINDS = {
     "afternotok": "failed",
     "aftercorr": "completed",
 }
-#: Slurm counts whole seconds: those of a start that it shows may be almost over.
+#: Slurm counts whole seconds: the second of a start that it shows may be almost over.
 _ROUNDING = 1.0
 
 

@@ -32,7 +32,7 @@ class Detail:
     unsaid: bool = False
     #: They were released for that word, and are to be held again.
     asked: bool = False
-    #: Its begin time is the one that headway gave it for that.
+    #: headway gave it its begin time for that.
     begins_for_us: bool = False
     pin: marker.Pin | None = None
     #: The node list that stands in Slurm now.

@@ -1,7 +1,7 @@
 """What has become of the jobs that dependencies name, by the listing that shows the dependencies.
 
-Slurm looks at the dependencies of a held job once a minute, and at those of a released job at once, by the
-same rules as here. A job that it does not list any more (``MinJobAge``) is no condition for it.
+Slurm looks at the dependencies of a held job once a minute, and at the dependencies of a released job at
+once, by the same rules as here. A job that it does not list any more (``MinJobAge``) is no condition for it.
 """
 
 from __future__ import annotations

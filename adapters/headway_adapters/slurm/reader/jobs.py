@@ -167,7 +167,8 @@ class _Reading:
     def _single_first(
         self, waiting: Sequence[JobRecord]
     ) -> list[tuple[JobRecord, int | None, list[int] | None]]:
-        """Records of jobs that wait, then those of several elements of an array, with the array and these."""
+        """Records of jobs that wait, then records of several elements of an array, with the array and these
+        elements."""
         arrays: list[tuple[JobRecord, int | None, list[int] | None]] = []
         single: list[tuple[JobRecord, int | None, list[int] | None]] = []
         for record in waiting:
@@ -317,7 +318,7 @@ class _Reading:
         return {**marked, **marks(words, self.site.words)} or None
 
     def _reservation(self, record: JobRecord, job_id: str) -> str:
-        """The reservation that its user named; "" for the one into which headway put it."""
+        """The reservation that its user named; "" for the reservation into which headway put it."""
         name = values.text(record.resv_name)
         name = name[len(RESERVATION_PREFIX) :] if name.startswith(RESERVATION_PREFIX) else name
         return "" if name == FOR_JOB + job_id else name
@@ -534,7 +535,7 @@ def _nodes_wanted(record: JobRecord) -> _Wanted:
         return _Wanted(None, node_list, excluded, least, most)
     if pin.excluded:
         # A leader is sent to its nodes by excluding all others; its user's own list stands in the marker,
-        # and so do those of the other components, which Slurm changes with it.
+        # and so do the limits of the other components, which Slurm changes with it.
         offset = values.integer(record.het_job_offset)
         if set(excluded).isdisjoint(pin.nodes) and offset < len(pin.excluded):
             return _Wanted(pin, node_list, pin.excluded[offset], least, most)
@@ -560,7 +561,7 @@ def partitions_listed(record: JobRecord, told: marker.Pin | None) -> tuple[str, 
 
 
 def _begins_for_us(record: JobRecord) -> bool:
-    """Whether a job's begin time is the one that headway gave it to ask Slurm about it."""
+    """Whether headway gave the job its begin time, to ask Slurm about it."""
     ours = marker.begin_of_asked(values.text(record.admin_comment))
     return ours is not None and values.begin(record.eligible_time) == ours
 

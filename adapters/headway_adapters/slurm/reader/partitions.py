@@ -105,8 +105,8 @@ def _forced(text: str) -> int:
 
 
 def told(partitions: Mapping[str, Partition], managed: Iterable[str]) -> frozenset[str]:
-    """Of which partitions headway tells the scheduler: the managed ones that are there, and those that share
-    nodes with them."""
+    """Of which partitions headway tells the scheduler: the managed partitions that are there, and the
+    partitions that share nodes with them."""
     there = set(managed) & partitions.keys()
     nodes = {node for name in there for node in partitions[name].nodes}
     shared = {name for name, partition in partitions.items() if nodes.intersection(partition.nodes)}

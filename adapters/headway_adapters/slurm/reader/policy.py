@@ -108,7 +108,7 @@ def read_policy(
 
 
 def _minutes(text: str) -> float:
-    """Those of processors, of ``cpu=3,mem=0,...``."""
+    """The minutes of processors, of ``cpu=3,mem=0,...``."""
     return next((_float(item[4:]) or 0.0 for item in text.split(",") if item.startswith("cpu=")), 0.0)
 
 
@@ -222,7 +222,7 @@ class _Limits:
         return {"largest": largest} if largest else {}
 
     def _tres(self, text: str, where: str, *, minutes: bool = False) -> dict[str, Any]:
-        """``cpu=8,mem=4G,gres/gpu=2``; of ``minutes`` only those of processors."""
+        """``cpu=8,mem=4G,gres/gpu=2``; of ``minutes`` only the minutes of processors."""
         found: dict[str, Any] = {}
         for item in filter(None, text.split(",")):
             name, _, amount = item.partition("=")

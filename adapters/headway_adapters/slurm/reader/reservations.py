@@ -16,7 +16,7 @@ def read_reservations(text: str, notes: set[str], unread: set[str] | None = None
     """``scontrol -o show reservation``, by our id: the name, without the prefix if headway made it.
 
     A reservation of some cores of a node is taken as one of the whole node; one of neither nodes nor licences
-    takes nothing from us and is left out. ``unread`` takes the ids of those that cannot be read.
+    takes nothing from us and is left out. ``unread`` takes the ids of reservations that cannot be read.
     """
     found: dict[str, Reservation] = {}
     for record in records(text, "ReservationName"):

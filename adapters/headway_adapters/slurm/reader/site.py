@@ -26,7 +26,7 @@ class Site:
     backfills: bool = True
     #: Slurm starts no job without a QOS.
     needs_qos: bool = False
-    #: Partition of background jobs -> the one that they belong to.
+    #: Partition of background jobs -> the partition that they belong to.
     behind: Mapping[str, str] = field(default_factory=dict)
     #: Attributes of jobs that the configuration names, and that users can say in a comment.
     words: frozenset[str] = frozenset()

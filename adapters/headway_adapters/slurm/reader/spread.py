@@ -49,7 +49,7 @@ class Wish(NamedTuple):
 
 
 class _Kinds(NamedTuple):
-    """How many nodes there are of each kind, those that the job requires and the others."""
+    """How many nodes there are of each kind: nodes that the job requires, and others."""
 
     required: Counter[_Kind]
     others: Counter[_Kind]
@@ -88,7 +88,7 @@ class Spread:
         return found
 
     def _kinds_of(self, choice: Choice, down: bool) -> _Kinds | None:
-        """Those with generic resources; None if one that the job requires is missing."""
+        """The kinds with generic resources; None if a node that the job requires is missing."""
         key = (choice, down)
         if key not in self._kinds:
             required, excluded, features = set(choice.required), set(choice.excluded), set(choice.features)
@@ -116,7 +116,7 @@ def _fewest(kinds: _Kinds, wish: Wish) -> int:
     there = named + sum(able.number for able in others)
     leasts = sorted({able.least for able in (*required, *others)})
     stated, limit = wish.nodes
-    # Each of those that are required has to have a share.
+    # Each required node has to have a share.
     nodes = max(named, stated, max((able.least for able in required), default=leasts[0]))
     most = min(there, limit or there)
     if not wish.grows:
@@ -134,7 +134,7 @@ def _fewest(kinds: _Kinds, wish: Wish) -> int:
 
 
 def _able(kinds: Counter[_Kind], wish: Wish) -> list[_Able]:
-    """Kinds of nodes that have all that is wanted, those with most processors first."""
+    """Kinds of nodes that have all that is wanted, the kinds with most processors first."""
     found = []
     for (gres, processors), number in kinds.items():
         has = dict(gres)

@@ -15,7 +15,7 @@ from headway_adapters.slurm.reader.documents import JobRecord, node_names, recor
 
 #: What :func:`read_bounds` reads.
 BOUNDS = ("squeue", "-h", "-a", "-t", "PD", "-O", "JobID:.24,ReqSwitch:.16,Wait4Switch:.24")
-#: Of ``TopologyPlugin``, those that are told of below.
+#: The values of ``TopologyPlugin`` that are told of below.
 KINDS = ("topology/tree", "topology/block")
 
 #: Number of a job's record -> most leaf switches, and seconds that it waits for so few (None: without end).
