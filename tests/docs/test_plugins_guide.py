@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 import tomllib
@@ -130,6 +131,13 @@ def test_the_example_of_a_hook_implements_it(hook, file):
     (name,) = SECTIONS[hook]
     catalogue = Catalogue([file(name)])
     assert hook in hooks_of(catalogue.get(Path(name).stem))
+
+
+@pytest.mark.parametrize("hook", SECTIONS)
+def test_the_section_of_a_hook_has_its_signature(hook):
+    asked = inspect.signature(getattr(HookSpecs, hook))
+    asked = asked.replace(parameters=list(asked.parameters.values())[1:])
+    assert f"\n\n`{hook}{str(asked).replace(chr(39), '')}`\n" in GUIDE
 
 
 def test_the_table_of_pages_names_the_hooks_of_each_page():

@@ -14,7 +14,7 @@ from headway.errors import UserError
 from headway.events import JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
-from headway.plugins import Again, Catalogue, Study, Traits, traits_of
+from headway.plugins import Again, Catalogue, Plugins, Study, Traits, traits_of
 from headway.plugins.hook_names import hooks_of
 from headway.plugins.old_names import REPLACED
 from headway.state import Barrier, State
@@ -70,6 +70,59 @@ def test_an_instance_may_have_other_traits_than_its_class():
 def test_a_value_that_a_field_cannot_have_is_refused_where_it_is_written(field, value, expected):
     with pytest.raises(UserError, match=f"trait `{field}`: expected {expected}"):
         Traits(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "meant"), [(Traits, "ask_agian", "ask_again"), (Study, "level", "levels")]
+)
+def test_a_misspelt_field_is_refused_with_the_field_that_is_meant(kind, field, meant):
+    said = f"{kind.__name__}: no field is called '{field}'. Did you mean '{meant}'?"
+    with pytest.raises(UserError, match=re.escape(said)):
+        kind(**{field: None})
+
+
+OWN_FILE = """
+from headway.hookspecs import hookimpl
+from headway.plugins import Traits
+
+class Own:
+    {traits}
+
+    @hookimpl
+    def {hook}(self, job):
+        return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("traits", "hook", "said"),
+    [
+        ("traits = {'needs': ()}", "queue_key", ": plugin class Own: expected a headway.plugins.Traits"),
+        ("traits = Traits(word=set())", "queue_key", ", line 6: Traits: no field is called 'word'. Did you"),
+        ("traits = Traits(words='image')", "queue_key", ", line 6: trait `words`: expected a set of texts"),
+        ("pass", "why_waiting", ": class 'Own' implements 'why_waiting', which is the hook 'explain' now"),
+    ],
+)
+def test_a_message_about_a_plugin_of_a_file_names_the_file(traits, hook, said, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN_FILE.format(traits=traits, hook=hook))
+    with pytest.raises(UserError, match=re.escape(f"--plugin {path}{said}")):
+        Catalogue([path])
+
+
+@pytest.mark.parametrize(
+    ("traits", "said"),
+    [
+        ("traits = Traits(checkpoint='promises')", "its checkpoint holds promises"),
+        ("def __init__(self): self.traits = Traits(need=())", "Traits: no field is called 'need'"),
+    ],
+)
+def test_so_does_a_message_when_the_plugin_is_made(traits, said, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN_FILE.format(traits=traits, hook="queue_key"))
+    catalogue = Catalogue([path])
+    with pytest.raises(UserError, match=re.escape(f"--plugin {path}: plugin 'own': {said}")):
+        Plugins.load(catalogue.enabled([]), catalogue, None)
 
 
 @pytest.mark.parametrize("found", ["fast", {"needs": ()}, Traits])

@@ -55,7 +55,7 @@ def command(name: str | None, plugin_files: tuple[Path, ...], adapter_files: tup
     elif (preset := catalogue.presets().get(name)) is not None:
         _tell_preset(name, preset)
     else:
-        _tell(catalogue.info(name))
+        _tell(catalogue.info(name), of_a_file=name in catalogue.from_files)
 
 
 def _list(catalogue: Catalogue, adapters: Sequence[str]) -> None:
@@ -113,7 +113,7 @@ def _tell_preset(name: str, preset: Preset) -> None:
         say(f"- {plugin}" + (f": {{{given}}}" if given else ""))
 
 
-def _tell(info: PluginInfo) -> None:
+def _tell(info: PluginInfo, *, of_a_file: bool) -> None:
     screen = console()
     say(f"{info.name}: {info.summary}", style="bold")
     say("")
@@ -124,7 +124,7 @@ def _tell(info: PluginInfo) -> None:
         "hooks": ", ".join(info.hooks),
         "needs": ", ".join(info.needs),
         "paper": info.paper,
-        "enable": f"plugins: [{info.name}]" if acts else "",
+        "enable": f"--plugin {info.source}" if of_a_file else f"plugins: [{info.name}]" if acts else "",
     }
     for key, value in facts.items():
         if value:

@@ -32,8 +32,9 @@ def load_file(path: Path, option: str) -> ModuleType:
         # A daemon goes on with what it has.
         if before is not None:
             sys.modules[name] = before
-        line = _line_in(error, path)
-        raise UserError(f"{option} {path}{line}: does not load: {type(error).__name__}: {error}") from error
+        # What the file built was refused, with a sentence for a person; or Python's own error.
+        why = error if isinstance(error, UserError) else f"does not load: {type(error).__name__}: {error}"
+        raise UserError(f"{option} {path}{_line_in(error, path)}: {why}") from error
     return module
 
 

@@ -27,6 +27,7 @@ from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
 from headway.plugins.contract import name_of, options_model, traits_of
 from headway.plugins.hook_names import check_hooks, hooks_of, marked, unmarked
+from headway.plugins.traits import TraitError
 
 GROUP = "headway.plugins"
 PRESETS = "headway.presets"
@@ -167,7 +168,11 @@ class Catalogue:
         configuration's options."""
         configured = self.expanded(configured)
         named = {config.name for config in configured}
-        files = [PluginConfig(name, {}, "--plugin") for name in self.from_files if name not in named]
+        files = [
+            PluginConfig(name, {}, f"--plugin {self._sources[name]}")
+            for name in self.from_files
+            if name not in named
+        ]
         return [*files, *configured]
 
     def gives(self, configured: Iterable[PluginConfig]) -> frozenset[type[Decision]]:
@@ -220,6 +225,10 @@ class Catalogue:
             )
         for cls in found:
             check_hooks(cls, f"--plugin {path}: class {cls.__name__!r}")
+            try:
+                traits_of(cls)
+            except TraitError as error:
+                raise UserError(f"--plugin {path}: {error}") from error
             label = name_of(cls, path.stem if len(found) == 1 else cls.__name__.lower())
             self._classes[label] = cls
             self._sources[label] = str(path)
@@ -265,6 +274,8 @@ def options_of(cls: type, config: PluginConfig, files: InputFiles | None = None)
 def _made(cls: type, config: PluginConfig, *options: Any) -> Any:
     try:
         return cls(*options)
+    except TraitError as error:
+        raise UserError(f"{config.where}: plugin {config.name!r}: {error}") from error
     except UserError:
         raise
     except Exception as error:

@@ -17,18 +17,18 @@ import pydantic
 
 from headway.errors import UserError
 from headway.plugins.old_names import old_traits
-from headway.plugins.traits import Traits
+from headway.plugins.traits import TraitError, Traits
 
 
 def traits_of(plugin: Any) -> Traits:
-    """The traits of a plugin or of its class; the defaults where it says none. Raises :class:`UserError`
+    """The traits of a plugin or of its class; the defaults where it says none. Raises :class:`TraitError`
     where they are no record."""
     found: Any = getattr(plugin, "traits", None)
     if found is None:
         return old_traits(plugin)
     if not isinstance(found, Traits):
         kind = plugin if isinstance(plugin, type) else type(plugin)
-        raise UserError(
+        raise TraitError(
             f"plugin class {kind.__name__}: expected a headway.plugins.Traits as `traits`, such as "
             f"Traits(needs=(...)), found {found!r}"
         )

@@ -9,6 +9,15 @@ from typing import Any
 from headway.errors import UserError, nearest
 from headway.hookspecs import PROJECT, HookSpecs
 
+#: Questions of the hook ``explain``, and the methods of 0.1 that answered them.
+EXPLAINED = {
+    "placement": "why_not_placed",
+    "prediction": "why_predicted",
+    "no prediction": "why_not_predicted",
+    "waiting": "why_waiting",
+    "suspension": "why_suspended",
+}
+
 
 def hook_names() -> Iterable[str]:
     """Every hook that there is, in the order of :mod:`headway.hookspecs`."""
@@ -37,6 +46,10 @@ def check_hooks(cls: type, of: str) -> None:
     ``of`` leads the message: place and plugin."""
     known = list(hook_names())
     for name in marked(cls):
+        if question := next((asked for asked, old in EXPLAINED.items() if old == name), None):
+            raise UserError(
+                f"{of} implements {name!r}, which is the hook 'explain' now, asked the question {question!r}"
+            )
         if name not in known:
             raise UserError(f"{of} implements {name!r}, which is no hook.{nearest(name, known)}")
         _check_arguments(cls, name, of)

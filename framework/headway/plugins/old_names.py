@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from headway.decisions import PowerUp
-from headway.plugins.hook_names import is_marked
+from headway.plugins.hook_names import EXPLAINED, is_marked
 from headway.plugins.traits import Again, Required, Study, Traits
 from headway.state import Job
 from headway.view import View
@@ -49,13 +49,6 @@ REPLACED = {
     "unused": "nothing: it is not needed",
     "lacks": "the hook startup, which may raise UserError",
     "goes_on": "hook restore, argument counting_on",
-}
-_WHY = {
-    "placement": "why_not_placed",
-    "prediction": "why_predicted",
-    "no prediction": "why_not_predicted",
-    "waiting": "why_waiting",
-    "suspension": "why_suspended",
 }
 
 
@@ -108,10 +101,10 @@ def old_implementations(plugin: Any) -> dict[str, Callable[..., Any]]:
         found["bar_jobs"] = plugin.bar_jobs
     if "promised" in old:
         found["promised"] = lambda: plugin.promised
-    if any(name in old for name in _WHY.values()):
+    if any(name in old for name in EXPLAINED.values()):
 
         def explain(job: Job, question: str, view: View, clock: Callable[[float], str]) -> str | None:
-            why = getattr(plugin, _WHY[question], None)
+            why = getattr(plugin, EXPLAINED[question], None)
             if why is None:
                 return None
             more = {"placement": (view,), "waiting": (view,), "suspension": (clock,)}.get(question, ())

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self, get_args
 
 from headway.decisions import Decision
-from headway.errors import UserError
+from headway.errors import UserError, nearest
 from headway.events import Event
 from headway.state import Job
 
@@ -44,8 +44,23 @@ class Again(enum.Enum):
     ROOM = "room"
 
 
+class TraitError(UserError):
+    """Traits that cannot be; the message names the field, but not the plugin."""
+
+
+class _Record:
+    """A record that refuses a misspelt field with a hint."""
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        for name in given:
+            if name not in known:
+                raise TraitError(f"{cls.__name__}: no field is called {name!r}.{nearest(name, known)}")
+        return super().__new__(cls)
+
+
 @dataclass(frozen=True)
-class Study:
+class Study(_Record):
     """What an experiment must know of a plugin (:mod:`headway.experiment.rulebook`)."""
 
     #: It lets jobs overtake other jobs.
@@ -61,7 +76,7 @@ class Study:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traits:
+class Traits(_Record):
     """The traits of one plugin. Each field has a default."""
 
     #: Decision types that the cluster's adapter must be able to carry out.
@@ -98,7 +113,7 @@ class Traits:
     paper: str = ""
 
     def __post_init__(self) -> None:
-        """Raise :class:`UserError` for a value that a field cannot have: a typo must not lose a promise."""
+        """Raise :class:`TraitError` for a value that a field cannot have: a typo must not lose a promise."""
         for name, kind in (("needs", Decision), ("uses", Decision), ("gives", Decision), ("observes", Event)):
             found = getattr(self, name)
             if not (found is None and name == "observes") and not _types(found, kind):
@@ -126,5 +141,5 @@ def _types(found: Any, kind: type) -> bool:
     return isinstance(found, tuple) and all(isinstance(one, type) and issubclass(one, kind) for one in found)
 
 
-def _wrong(name: str, expected: str, found: object) -> UserError:
-    return UserError(f"trait `{name}`: expected {expected}, found {found!r}")
+def _wrong(name: str, expected: str, found: object) -> TraitError:
+    return TraitError(f"trait `{name}`: expected {expected}, found {found!r}")

@@ -65,7 +65,7 @@ def test_a_plugin_of_a_file_is_listed_with_its_options(headway: Headway, tmp_pat
     assert "  patient " in headway("plugins", "--plugin", path).out
     said = headway("plugins", "patient", "--plugin", path).out
     assert said.startswith("patient: Starts nothing [at all].\n")
-    assert "enable: plugins: [patient]" in said
+    assert f"enable: --plugin {path}" in said.splitlines()
     assert ["patience", "float", "3.5", "how", "much,", "in", "[s]"] in [
         line.split() for line in said.splitlines()
     ]
