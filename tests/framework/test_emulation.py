@@ -38,8 +38,8 @@ def test_jobs_that_wait_in_vain_are_refused_and_not_pending():
     assert counts["by_state"] == {"completed": 1, "pending": 1, "refused": 2}
     assert counts["refused"] == 2
     assert sorted(counts["refused_by_reason"]) == [
-        "it draws 133 W with its pool at the least, the power cap is 100 W",
-        "it draws 149 W with its pool at the least, the power cap is 100 W",
+        "it draws 133 W with its pool at the lowest power, and the power cap is 100 W",
+        "it draws 149 W with its pool at the lowest power, and the power cap is 100 W",
     ]
 
 

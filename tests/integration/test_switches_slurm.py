@@ -100,7 +100,7 @@ def test_a_job_waits_for_its_switch_and_another_gives_up(driven: Driven) -> None
     drive(lambda: few in scheduler.state.jobs, "the job is known")
     said = "\n".join(explain(scheduler, few, "{:.0f}".format))
     assert "It waits for nodes on at most 1 switch until" in said
-    assert "of the nodes that are free now it would need those of 2 switches" in said
+    assert "on the nodes that are free now it would need 2 switches" in said
     # It waits for its switch, and has it once the switch is free.
     cluster.run("scancel", held[1])
     drive(lambda: cluster.state(few) == "RUNNING", "the job has its switch")

@@ -208,7 +208,7 @@ def _tree(read: SlurmFiles, policy: SitePolicy, found: Imported) -> dict[str, An
         first = lines.setdefault((row["Account"], row["User"]), line)
         if first is not line:
             what = f"user {row['User']!r} in account" if row["User"] else "account"
-            found.broken(line, f"the {what} {row['Account']!r} is a repetition of {first.where}")
+            found.broken(line, f"the {what} {row['Account']!r} is listed already, in {first.where}")
     accounts: dict[str, Account] = {}
     for one in policy.associations:
         about: dict[str, Any] = {}

@@ -30,7 +30,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 line = key.start_mark.line + 1
                 if key.value in seen:
-                    problem = f"the key {key.value!r} is a repetition of the key in line {seen[key.value]}"
+                    problem = f"the key {key.value!r} is there already, in line {seen[key.value]}"
                     raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
                 seen[key.value] = line
         return super().construct_mapping(node, deep)

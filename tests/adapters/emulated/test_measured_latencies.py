@@ -141,7 +141,7 @@ def test_a_site_s_configuration_takes_them_from_its_journal(tmp_path: Path) -> N
 
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 0, done.output
-    assert "nothing was measured yet" in done.output
+    assert "has no measurements yet" in done.output
     assert starts() == [0.0, 10.0]
     with Journal.open(path) as journal:
         journal.begin_run(RunInfo("drive", 1.0, "test", "", 0, FLAT))

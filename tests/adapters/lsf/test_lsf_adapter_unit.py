@@ -333,7 +333,7 @@ def test_a_start_is_forced_and_confirmed_by_the_next_looks(lsf: PretendedLsf, ru
         (Told("PSUSP"), "held (PSUSP)"),
         (Told(asked=", Dependency Condition <done(6)>"), "its dependency 'done(6)' is not met"),
         (Told(asked=", Specified Start Time <Sat Nov 21 23:50:00>"), "its begin time has not come"),
-        (Told(queue="other"), "not headway's to start"),
+        (Told(queue="other"), "not managed by headway"),
         (Told("RUN", "h2"), "not pending in the last listing"),
         (Told(asked=", 2 Task(s)"), "it asks for 2 slots, not for 1"),
     ],
@@ -1061,7 +1061,7 @@ def test_driving_an_active_queue_is_noted(lsf: PretendedLsf) -> None:
     with capture_logs() as logs, ready(lsf) as one:
         events(one, 0.2)
     odd = [log["what"] for log in logs if log["event"] == "odd in lsf's output"]
-    assert odd == ["queue normal is active: LSF starts its jobs by itself (badmin qinact normal)"]
+    assert odd == ["queue normal is active: LSF starts the queue's jobs by itself (badmin qinact normal)"]
 
 
 # ---------------------------------------------------------------------- hosts that sleep

@@ -106,7 +106,7 @@ def test_an_mbatchd_that_is_down() -> None:
 @pytest.mark.parametrize(
     ("status", "detail", "remedy"),
     [
-        ("Open:Active", "LSF starts its jobs by itself", "badmin qinact normal"),
+        ("Open:Active", "LSF starts the queue's jobs by itself", "badmin qinact normal"),
         ("Open:Inact_Win", "its run window is closed", "badmin qinact normal"),
     ],
 )
@@ -123,7 +123,8 @@ def test_limits_of_slots_that_brun_does_not_keep_are_said() -> None:
     text = output("bqueues_long").replace("Open:Inact_Adm    -    -", "Open:Inact_Adm   20    2")
     queue = checked(lambda argv: text if argv == ("bqueues", "-l") else None)["queue normal"]
     assert queue.ok
-    assert queue.detail.endswith("brun does not keep its limits (MAX 20, JL/U 2): plugin limits does")
+    assert queue.detail.endswith("brun does not keep the queue's limits (MAX 20, JL/U 2): enable the plugin "
+                                 "limits")
 
 
 def test_a_queue_that_is_not_there() -> None:

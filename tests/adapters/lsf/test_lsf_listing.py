@@ -454,7 +454,7 @@ def test_a_name_with_a_newline_that_imitates_another_job_is_part_of_the_name_or_
     assert found["5"].name == spoof and found["6"].stat == "RUN" and not found["6"].doubtful
     told_twice = rows(HEADER + line(6, "mine", "RUN", "h1") + line(6, "y", "DONE", "h1"), notes)
     assert told_twice["6"].doubtful and told_twice["6"].stat == "RUN"
-    assert "job 6 is listed twice; it is left alone" in notes
+    assert "job 6 is listed twice; headway does not touch it" in notes
 
 
 def test_details_that_imitate_another_job_make_it_doubtful() -> None:
@@ -465,7 +465,7 @@ def test_details_that_imitate_another_job_make_it_doubtful() -> None:
     notes: set[str] = set()
     found = long(text, notes)
     assert found["5"].doubtful and found["6"].doubtful
-    assert "job 6 is described twice; it is left alone" in notes
+    assert "job 6 is described twice; headway does not touch it" in notes
 
 
 HOSTILE = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40) | st.sampled_from(

@@ -117,7 +117,7 @@ def test_the_value_that_the_kernel_makes_of_it_is_told(tree, clock, notes, monke
     [change] = clock.set_frequency([0], 1.234e9)
     assert change.after == "1200000"
     assert notes == [
-        f"{policy.parent.parent / 'cpu0/cpufreq' / MAX}: the kernel made 1200000 of 1234000 (kHz)"
+        f"{policy.parent.parent / 'cpu0/cpufreq' / MAX}: the kernel set 1200000 kHz instead of 1234000 kHz"
     ]
     monkeypatch.undo()
     clock.reset()
@@ -209,7 +209,7 @@ def test_what_somebody_else_changed_since_is_left_alone(tree, clock, notes):
     (policy / MAX).write_text("1500000\n")
     clock.reset()
     assert shown(policy, MAX) == "1500000"
-    assert "somebody else's, left alone" in notes[-1]
+    assert "another program changed it, so it is left as it is" in notes[-1]
 
 
 def test_a_cpu_that_went_away_is_no_error(tree, clock, notes):

@@ -58,7 +58,7 @@ def test_set_and_reset_by_cpus(tree, run):
     policy = tree.processors(4).policy([0, 1, 2, 3], levels=(3_000_000, 2_400_000, 1_800_000))
     code, out, err = run("set-frequency", "--cpus", "0-3", "--frequency", "2.5GHz")
     assert (code, out) == (0, "cpus 0,1,2,3: scaling_max_freq is 2400 MHz (was 3000 MHz)\n")
-    assert err == "node-agent: cpus 0,1,2,3: 2500 MHz is no level of theirs, 2400 MHz is\n"
+    assert err == "node-agent: cpus 0,1,2,3: 2500 MHz is not a level of these cpus; 2400 MHz is\n"
     assert (policy / "scaling_max_freq").read_text() == "2400000\n"
     assert run("reset")[:2] == (0, "cpus 0,1,2,3: scaling_max_freq is 3000 MHz (was 2400 MHz)\n")
     assert run("reset")[:2] == (0, "nothing to give back\n")
@@ -108,8 +108,8 @@ def test_a_dry_run_says_what_would_be(tree, run, tmp_path):
         (["--cpus", "", "--frequency", "2GHz"], 2, "found none"),
         (["--cpus", "9", "--frequency", "2GHz"], 2, "cpu 9: this node has no such cpu online"),
         (["--job", "-x", "--frequency", "2GHz"], 2, "a job's identifier"),
-        (["--frequency", "2GHz"], 2, "one of --job and --cpus; found neither"),
-        (["--cpus", "0", "--job", "1", "--frequency", "2GHz"], 2, "one of --job and --cpus; found both"),
+        (["--frequency", "2GHz"], 2, "either --job or --cpus; found neither"),
+        (["--cpus", "0", "--job", "1", "--frequency", "2GHz"], 2, "either --job or --cpus; found both"),
         (["--job", "5550555", "--frequency", "2GHz"], 1, "none of its processes runs here"),
         (["--cpus", "1", "--frequency", "2GHz"], 1, "no cpufreq driver"),
     ],

@@ -132,7 +132,7 @@ def test_nobody_shares_a_vnode_that_somebody_has_whole(pbs: PretendedPbs, tmp_pa
     with adapter(pbs, start_timeout=60, agents=agents(tmp_path)) as one:
         started(one)
         (outcome,) = one.apply(time.time(), [behind("3.pbshost", "pbshost[1]", 8)])
-        assert "in the background each would be shared" in outcome.message
+        assert "which would be shared in the background" in outcome.message
         assert one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[1]", 8),))])[0].accepted
         (outcome,) = one.apply(time.time(), [behind("4.pbshost", "pbshost[1]", 1)])
         assert "belongs to a job that has all of it" in outcome.message

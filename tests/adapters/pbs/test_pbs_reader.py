@@ -350,7 +350,7 @@ def test_resources_that_are_counted_and_those_that_no_vnode_has() -> None:
     assert gpus.nodes["a"].gres == (("ngpus", 4), ("scratch", 1 << 40))
     found = only(read({"1.s": job(select="2:ncpus=1:ngpus=2:vmem=4gb")}, nodes=gpus, notes=notes))
     assert found.job.request == Request(2, 600, gres_per_chunk=(("ngpus", 2),))
-    assert notes == {"no vnode offers the resource 'vmem': it is not looked at"}
+    assert notes == {"no vnode offers the resource 'vmem': the resource is ignored"}
 
 
 def test_a_vnode_that_has_what_is_not_wanted_is_left_out() -> None:

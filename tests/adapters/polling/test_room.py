@@ -54,7 +54,7 @@ def test_each_tier_has_all_processors_and_none_that_are_whole() -> None:
     one.admit(start("a", 4, "background"), JOB, whole=False)
     with pytest.raises(Unfit, match="host a would be shared"):
         one.admit(start("a", 0, "foreground"), JOB, whole=True)
-    with pytest.raises(Unfit, match="in the background each would be shared"):
+    with pytest.raises(Unfit, match="which would be shared in the background"):
         one.admit(start("b", 1, "background"), JOB, whole=True)
     one.admit(start("b"), JOB, whole=True)
     with pytest.raises(Unfit, match="host a would be shared"):

@@ -37,4 +37,4 @@ def test_what_is_refused_is_left_out_by_itself(
 def test_a_plugin_without_what_it_needs_is_left_out() -> None:
     found, said = accepted("limits", {"of": {"usr": {"ann": {"jobs": 1}}}}, Catalogue())
     assert found is None
-    assert "what was read for the plugin limits is refused, so it is left out: " in said[-1]
+    assert "the plugin limits refuses the settings that were read, so they are left out: " in said[-1]

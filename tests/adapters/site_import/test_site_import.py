@@ -54,7 +54,7 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     words = ["import", "maui", str(FILES / "maui.cfg"), "--out", str(out)]
     ran = CliRunner().invoke(cli, words)
     assert ran.exit_code != 0 and out.read_text() == "mine"
-    assert "is there already (--force writes over it)" in str(ran.exception)
+    assert "the file exists already (--force overwrites it)" in str(ran.exception)
     assert CliRunner().invoke(cli, [*words, "--force"]).exit_code == 0
     assert "easy" in out.read_text()
 
@@ -191,8 +191,8 @@ def test_what_of_slurms_policy_is_not_carried_over() -> None:
         "slurm.conf:18: OverTimeLimit=5 is not carried over: jobs are expected to end at their limits",
         "slurm.conf:26: PriorityFlags=MAX_TRES has no counterpart",
         "slurm.conf:45: Weight=50: nodes are not chosen by weight",
-        "slurm.conf:47: TRESBillingWeights: those of batch hold for all, also for gpu, debug, which Slurm "
-        "bills by processors",
+        "slurm.conf:47: TRESBillingWeights: those of batch hold for all partitions, also for gpu, debug, "
+        "which Slurm bills by processors",
         "slurm.conf:49: QOS=part_debug: the limits of a partition's QOS are not carried over",
         "slurm.conf:49: partition debug overlaps with batch (4 nodes in common): a dry run has each node "
         "once, all in the pool batch",
@@ -502,7 +502,7 @@ def test_of_two_lines_of_one_account_the_first_holds_with_all_its_users() -> Non
         ("PartitionName=p MaxNodes=few", "MaxNodes: expected a number, found 'few'"),
         ("PartitionName=p PriorityJobFactor=-1", "PriorityJobFactor: expected a number from 0 on"),
         ("SchedulerType=sched/other", "SchedulerType=sched/other: expected sched/backfill or sched/builtin"),
-        ("INCLUDE\tmore.conf", "more.conf is another file; give it as well (more.conf: expected a file "),
+        ("INCLUDE\tmore.conf", "more.conf is included; give that file as well (more.conf: expected a file "),
     ],
 )
 def test_what_slurms_configuration_says_in_vain_is_remarked(line: str, why: str) -> None:

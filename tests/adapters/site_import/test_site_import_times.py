@@ -109,7 +109,7 @@ def test_queues_for_dedicated_time_are_left_to_pbs() -> None:
 def test_without_a_zone_the_remark_asks_for_it() -> None:
     found = made("pbs", zone=None, dedicated="04/15/2026 12:00 04/15/2026 15:30")
     assert found.plugins["calendar"]["zone"] == "UTC"
-    assert any("no time zone is said here: UTC is written" in line for line in said(found))
+    assert any("the files name no time zone: UTC is written" in line for line in said(found))
 
 
 # ---------------------------------------------------------------------- PBS: prime time
@@ -129,7 +129,7 @@ def test_prime_time_is_the_hours_of_its_queues() -> None:
         "open": {"p_day": ["prime"]},
         "closed": {"np_night": ["prime"]},
     }  # fmt: skip
-    assert any("holidays are those of 2026 alone" in line for line in said(found))
+    assert any("the holidays are of 2026 only" in line for line in said(found))
 
 
 @pytest.mark.parametrize(
@@ -240,12 +240,12 @@ def test_a_standing_reservation_of_the_whole_week_has_no_gap_when_the_clock_chan
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("HOSTLIST=n1 USERLIST=ann", "it is for somebody (USERLIST)"),
-        ("HOSTLIST=n1 CLASSLIST=batch MAXTIME=60", "it is for somebody (CLASSLIST, MAXTIME)"),
+        ("HOSTLIST=n1 USERLIST=ann", "it is for certain users (USERLIST)"),
+        ("HOSTLIST=n1 CLASSLIST=batch MAXTIME=60", "it is for certain users (CLASSLIST, MAXTIME)"),
         ("TASKCOUNT=64", "it names no hosts"),
         ("HOSTLIST=n[1-4]$", "not patterns"),
         ("HOSTLIST=n1,n2 TASKCOUNT=1", "TASKCOUNT=1: all of the hosts"),
-        ("HOSTLIST=n1 RESOURCES=PROCS:2", "whole nodes are kept"),
+        ("HOSTLIST=n1 RESOURCES=PROCS:2", "headway keeps whole nodes"),
         ("HOSTLIST=n1 PERIOD=INFINITY", "it never ends"),
         ("HOSTLIST=n1 PERIOD=MONTH", "expected DAY, WEEK or INFINITY"),
         ("HOSTLIST=n1 STARTTIME=6pm", "STARTTIME: expected [[DD:]HH:]MM:SS within a day"),

@@ -51,8 +51,8 @@ def test_an_included_file_that_is_missing_is_named(tmp_path: Path) -> None:
     main = str(tmp_path / "slurm.conf")
     [text] = of(said(made("slurm", **{main: "include gone.conf\nPartitionName=a Nodes=ALL\n"})), 1)
     assert text == (
-        f"gone.conf is another file; give it as well ({tmp_path / 'gone.conf'}: expected a file that can be "
-        "read: No such file or directory)"
+        f"gone.conf is included; give that file as well ({tmp_path / 'gone.conf'}: expected a file that can "
+        "be read: No such file or directory)"
     )
 
 
@@ -81,7 +81,7 @@ def test_weights_of_one_partition_alone_are_remarked() -> None:
     ))  # fmt: skip
     assert found.plugins["fair-tree"]["billing"] == {"processors": 2.0}
     assert of(said(found), 4) == [
-        "TRESBillingWeights: those of a hold for all, also for b, which Slurm bills by processors"
+        "TRESBillingWeights: those of a hold for all partitions, also for b, which Slurm bills by processors"
     ]
 
 

@@ -108,5 +108,5 @@ def test_the_limits_of_its_qos_are_not_looked_at(tmp_path: Path, front: str, tol
     found = two_tiers(tmp_path, front, "QoS=idle")
     assert found.ok
     assert found.detail == "jobs share processors in fg, bg" + (
-        " (not looked at: what the QoS idle of bg limits)" if told else ""
+        " (the limits of the QoS idle of bg are not checked)" if told else ""
     )

@@ -149,7 +149,7 @@ def looked(
 def test_the_shipped_filter_is_in_order(tmp_path: Path) -> None:
     (tmp_path / "job_submit.lua").write_text(shipped("slurm/job_submit.lua").read_text())
     found = looked(tmp_path)
-    assert verdict(found) == "ok" and "slurmctld loaded that when it started" in found.detail
+    assert verdict(found) == "ok" and "slurmctld loaded the script when it started" in found.detail
 
 
 @pytest.mark.parametrize(

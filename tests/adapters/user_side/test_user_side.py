@@ -38,7 +38,7 @@ def test_slurm_gets_words_and_whole_minutes() -> None:
 def test_memory_is_asked_for_with_each_processor() -> None:
     assert "--mem-per-cpu=1001M" in slurm.submission(submission(memory=1000 * 2**20 + 1), "batch")
     assert "select=25:ncpus=1:mem=1001kb" in pbs.submission(submission(memory=1000 * 2**10 + 1), "workq")
-    with pytest.raises(Failure, match="LSF counts it a host or a job"):
+    with pytest.raises(Failure, match="LSF counts it for a host or for a job"):
         lsf.submission(submission(memory=1), "normal")
 
 
@@ -64,7 +64,7 @@ def test_lsf_hands_its_last_word_to_a_shell_so_it_is_quoted() -> None:
         ({"output": "relative"}, "absolute paths"),
         ({"argv": ("headway",)}, "absolute paths"),
         ({"argv": ("/bin/headway", "two\nlines")}, "cannot stand in a command"),
-        ({"walltime": float("inf")}, "is no time limit"),
+        ({"walltime": float("inf")}, "is not a time limit"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("system", [slurm, pbs, lsf])
@@ -151,7 +151,7 @@ def test_workers_are_started_on_a_jobs_other_nodes(tmp_path: Path) -> None:
     commands = tmp_path / "bin"
     commands.mkdir()
     given = {"PBS_NODEFILE": str(nodes), "PATH": "/nowhere", "PBS_O_PATH": str(commands)}
-    with pytest.raises(Failure, match="pbsdsh: expected it in PATH or PBS_O_PATH"):
+    with pytest.raises(Failure, match="expected pbsdsh in PATH or PBS_O_PATH"):
         pbs.elsewhere(argv, mine, given)
     for name in ("pbsdsh", "lsrun", "blaunch"):
         (commands / name).write_text("#!/bin/sh\n")

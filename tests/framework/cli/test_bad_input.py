@@ -159,8 +159,8 @@ def test_a_mistake_is_named_with_its_place_what_was_expected_and_what_was_found(
     [
         ("dryrun", "no command is called 'dryrun'. Did you mean 'dry-run'"),
         ("frobnicate", "no command is called 'frobnicate'."),
-        ("dry-run", "expected one of --trace FILE, --workload MODEL or -c CONFIG"),
-        ("dry-run --trace a --from-cluster", "expected one of --trace FILE, --workload MODEL or -c CONFIG"),
+        ("dry-run", "expected --trace FILE, --workload MODEL or -c CONFIG"),
+        ("dry-run --trace a --from-cluster", "expected --trace FILE, --workload MODEL or -c CONFIG"),
         ("dry-run --from-cluster", "--from-cluster needs -c CONFIG, which names the cluster"),
         (
             "dry-run -c flat.yaml --from-cluster --first 3",

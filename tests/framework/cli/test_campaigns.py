@@ -181,7 +181,7 @@ def test_another_campaign_does_not_drop_what_an_interrupted_one_has(
     definition.write_text(CAMPAIGN.replace("fcfs, easy", "easy"))
     ran = headway("compare", definition, "--out", out, "--workers", 1)
     assert ran.code == 2
-    assert "1 of the 1 workloads that have run in this interrupted campaign do not belong" in ran.err
+    assert "1 of the 1 finished workloads of this interrupted campaign do not belong" in ran.err
     assert (out / "runs.jsonl").read_bytes() == kept
     text = (out / "runs.jsonl").read_text()
     (out / "runs.jsonl").write_text(text.replace('"code": "', '"code": "x', 1))
@@ -201,8 +201,8 @@ def test_another_campaign_does_not_take_the_place_of_one_that_is_finished(
     before = texts(out)
     definition.write_text(CAMPAIGN.replace("fcfs, easy", "easy"))
     ran = headway("compare", definition, "--out", out, "--workers", 1)
-    assert ran.code == 2 and "have run in this finished campaign do not belong" in ran.err
-    assert "Name another folder (--out), or drop what is there (--anew)" in ran.err
+    assert ran.code == 2 and "finished workloads of this finished campaign do not belong" in ran.err
+    assert "Name another folder (--out), or drop the earlier runs (--anew)" in ran.err
     assert texts(out) == before
     assert headway("compare", definition, "--out", out, "--workers", 1, "--anew").code == 0
 
@@ -254,7 +254,7 @@ def test_repeat_says_whether_the_numbers_are_the_same(headway: Headway, trace: P
 
     trace.write_text("; another day\n" + trace.read_text())
     ran = headway("repeat", out, "--workers", 1)
-    assert ran.code == 2 and "expected the file that the results were made from" in ran.err
+    assert ran.code == 2 and "expected the file from which the results were made" in ran.err
 
 
 def test_a_repetition_is_kept_in_the_place_of_another_campaign_when_that_is_said(
@@ -266,7 +266,7 @@ def test_a_repetition_is_kept_in_the_place_of_another_campaign_when_that_is_said
     definition.write_text(CAMPAIGN.replace("fcfs, easy", "easy"))
     assert headway("compare", definition, "--out", out, "--workers", 1).code == 0
     ran = headway("repeat", out, "--out", taken, "--workers", 1)
-    assert ran.code == 2 and "or drop what is there (--anew)" in ran.err
+    assert ran.code == 2 and "or drop the earlier runs (--anew)" in ran.err
     assert headway("repeat", out, "--out", taken, "--workers", 1, "--anew").code == 0
     assert texts(taken) == texts(out)
 

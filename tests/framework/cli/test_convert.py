@@ -50,7 +50,7 @@ def test_refuses_to_lose_requested_starts_and_commands(headway: Headway, cloud: 
         2,
         "",
         "headway: log.swf: the Standard Workload Format cannot hold 1 requested start and 1 elastic command "
-        "of log.cwf; nothing was written (--drop-extensions leaves them out)\n",
+        "of log.cwf; nothing was written (--drop-extensions drops these)\n",
     )
     assert not Path("log.swf").exists()
 

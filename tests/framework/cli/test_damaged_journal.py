@@ -98,7 +98,7 @@ def test_a_directory_that_everybody_can_write_into_is_no_place_for_a_journal(tmp
     config = tmp_path / "site.yaml"
     config.write_text(yaml.safe_dump({"mode": "dry-run", "journal": str(place / "journal.sqlite")}))
     done = CliRunner().invoke(cli, ["check", "-c", str(config)], env={"COLUMNS": "200"})
-    assert done.exit_code == 1 and "everybody can write into" in done.output
+    assert done.exit_code == 1 and "all users can write into" in done.output
     place.chmod(0o1777)
     assert CliRunner().invoke(cli, ["check", "-c", str(config)]).exit_code == 0
 

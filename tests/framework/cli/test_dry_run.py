@@ -341,7 +341,7 @@ def test_a_model_is_asked_for_a_workload_of_the_given_machine(headway: Headway) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--workload", "ccr", "--trace", "small.swf"], "expected one of --trace FILE, --workload MODEL"),
+        (["--workload", "ccr", "--trace", "small.swf"], "expected --trace FILE, --workload MODEL"),
         (["--trace", "small.swf", "--set", "jobs=3"], "--set goes with --workload"),
         (["--workload", "ccr", "--last", "3"], "--last goes with --trace, not with --workload"),
         (["--workload", "cr"], "no workload model is called 'cr'. Did you mean 'ccr'?"),
@@ -403,7 +403,7 @@ def test_a_plugin_that_fails_each_time_is_logged_once_and_the_command_does_not_s
     assert ran.returncode == 1
     assert ran.stderr.count("traceback=") == 1
     assert ran.stderr.count("plugin failed") == 3, "the first time, the 10th, and the 40th, which is the last"
-    assert "headway: plugin 'raises' failed each time, so these results are not what" in ran.stderr
+    assert "headway: plugin 'raises' failed at every call, so the results lack" in ran.stderr
     shown = " ".join(ran.stdout.split())
     assert "The plugin 'raises' failed 40 times in hook schedule, at every call: " in shown
     assert "40 jobs still wait:" in shown and "the policy starts neither" in shown

@@ -131,7 +131,7 @@ def test_tune_for_a_trace_takes_the_machine_from_its_header(headway: Headway, tr
         (["delayd-los", "--workload", "month"], "Did you mean 'delayed-los'"),
         (["easy", "--workload", "month"], "names no option to tune"),
         (["delayed-los", "--workload", "month", "--option", "skips"], "has no option 'skips'"),
-        (["delayed-los", "--workload", "month", "--values", "1-3"], "expected such as 1..20"),
+        (["delayed-los", "--workload", "month", "--values", "1-3"], "expected values such as 1..20"),
         (["delayed-los", "--workload", "month", "--set", "days"], "expected KEY=VALUE"),
         (["delayed-los", "--workload", "moth", "--seeds", "1", "--workers", "1"], "month"),
     ],

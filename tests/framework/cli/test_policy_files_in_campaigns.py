@@ -79,7 +79,7 @@ def test_a_campaign_with_a_file_is_repeated_and_not_with_another(
     assert again.code == 0, again.err
     mine.write_text(MINE.replace("(job.processors,)", "(-job.processors,)"))
     other = headway("repeat", out, "--workers", 1)
-    assert other.code == 2 and "mine.py: expected the file that the results were made from" in other.err
+    assert other.code == 2 and "mine.py: expected the file from which the results were made" in other.err
     more = headway("--plugin", mine, "compare", campaign, "--out", out, "--workers", 1)
     assert more.code == 2 and "mine.py" in more.err
 

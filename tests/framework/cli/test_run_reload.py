@@ -180,7 +180,7 @@ def test_the_driven_cluster_is_waited_for_and_another_one_must_answer(
 
     done, made = daemon(serves, wrong)
     assert (waits in done.stderr) is same
-    assert ("the old one stays in force" in done.stderr) is not same
+    assert ("the old configuration stays in force" in done.stderr) is not same
     assert len(made) == (2 if same else 1)
 
 

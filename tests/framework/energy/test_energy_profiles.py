@@ -68,7 +68,7 @@ def test_a_missing_level(tmp_path: Path) -> None:
     levels = {0: {"frequency": 1.0, "voltage": 1.3}, 2: {"frequency": 0.8, "voltage": 1.1}}
     said = refusal(written(tmp_path, levels=levels))
     assert said.endswith(
-        "mine.yaml: classes[0].levels: expected levels 0 to 2 without a gap; level 1 is missing, found 0, 2"
+        "mine.yaml: classes[0].levels: expected levels 0 to 2 without a gap (level 1 is missing), found 0, 2"
     )
 
 

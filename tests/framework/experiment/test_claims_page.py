@@ -46,7 +46,7 @@ def test_settings_are_written_as_a_shell_takes_them():
      "`headway reproduce los --seeds x`", "`headway reproduce los --set 'a`"],
 )  # fmt: skip
 def test_a_page_of_no_command_says_so(page):
-    with pytest.raises(UserError, match="does not say which command made it"):
+    with pytest.raises(UserError, match="does not name the command that made it"):
         Call.of(page)
 
 

@@ -112,7 +112,7 @@ def test_rows_of_other_parameters_are_refused_and_left_alone(tmp_path):
 
 def test_rows_of_unknown_parameters_are_refused(tmp_path):
     write_rows(tmp_path / "figure.csv", [Row("small", 0.1, "easy", 1, {"a": 1.0})])
-    with pytest.raises(UserError, match=r"parameters\.json does not say what they were made with"):
+    with pytest.raises(UserError, match=r"parameters\.json does not name their parameters"):
         context(tmp_path).collect("figure", tasks([1]), None)
 
 

@@ -197,7 +197,7 @@ def test_30_says_how_a_journal_is_used_where_none_was():
         judged("30", campaign())
     )
     found = judged("30", campaign(method=beside(RealCluster("site"))))
-    assert found.outcome is Outcome.NOTED and "no latency was measured yet of cluster site" in str(found)
+    assert found.outcome is Outcome.NOTED and "no latency of cluster site was measured yet" in str(found)
 
 
 def test_30_is_kept_where_starts_take_time():

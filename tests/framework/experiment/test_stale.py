@@ -96,7 +96,7 @@ def test_rows_of_other_parameters_are_stale(results):
     found = checked(results, Paper(jobs=6))
     assert found.state is State.STALE and "they were made with other parameters" in found.why
     (results / "parameters.json").unlink()
-    assert "parameters.json does not say what they were made with" in checked(results).why
+    assert "parameters.json does not name their parameters" in checked(results).why
 
 
 def test_rows_with_other_columns_are_stale(results):

@@ -56,7 +56,7 @@ def test_by_the_names_that_the_header_gives():
         (
             TracePools("queue", {0: "debug", 1: "batch"}),
             r":9: job 5: expected a queue that stands for a pool: 0 \(debug\), 1 \(batch\); found 2\. "
-            r"Name its pool in trace_pools\.of, or one for all others in trace_pools\.others",
+            r"Name its pool in trace_pools\.of, or a pool for all other jobs in trace_pools\.others",
         ),
         (TracePools("queue", {0: "nowhere"}), "one of the pools debug, batch, small, found 'nowhere'"),
         (TracePools("queue", {}, "nowhere"), "one of the pools debug, batch, small, found 'nowhere'"),

@@ -128,7 +128,7 @@ def test_on_a_flat_pool_processors_are_taken() -> None:
     site = Site(FLAT, limits={"max_nodes": 10})
     assert made(site.reserve(0, HOUR, processors=6)).processors == 6
     reason = site.reserve(1, HOUR + 10, processors=6).reason
-    assert reason == "6 processors asked for, 4 are free all that time"
+    assert reason == "6 processors asked for, 4 are free for the whole time"
     assert made(site.reserve(2, 2 * HOUR, processors=6)).processors == 6
 
 
@@ -148,7 +148,7 @@ def test_running_jobs_count_until_their_limits_and_jobs_that_start_now_respect_i
     site = Site()
     site.step(0, JobSubmitted(0, described("all", 32, 100)))
     site.step(1)
-    assert "are free all that time" in site.reserve(2, 99, nodes=1).reason
+    assert "are free for the whole time" in site.reserve(2, 99, nodes=1).reason
     assert made(site.reserve(3, 101, nodes=1, duration=100)).nodes == ("n0",)
     # In the very step in which it is granted, what would run into it is not started.
     site = Site()

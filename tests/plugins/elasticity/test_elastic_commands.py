@@ -246,7 +246,7 @@ def test_on_nodes_a_growth_needs_room_on_the_jobs_own_nodes():
     jobs = [traced("r", 2, 100, required_nodes=("n0",)), traced("s", 2, 100, required_nodes=("n0",))]
     asked = Asked(jobs, "20 r EP 1", cluster=cluster, more=(FirstFit(),))
     assert asked.outcomes == ["refused"]
-    assert "nodes have no room" in asked.reason
+    assert "nodes of the job have no room" in asked.reason
 
 
 # ---------------------------------------------------------------------- who may not be delayed

@@ -125,7 +125,7 @@ def test_a_dry_run_with_shares_tells_who_got_less(tmp_path, capsys):
         "account": "1", "user": "1", "share": 0.75, "jobs": 1, "deserved": 700, "got": 400,
     }  # fmt: skip
     report = (tmp_path / "report.html").read_text()
-    assert "Who got least of what the site" in report and "<td>75.0 %</td>" in report
+    assert "Users with the largest deficit by the site" in report and "<td>75.0 %</td>" in report
 
 
 def test_a_tree_that_only_the_batch_system_knows():

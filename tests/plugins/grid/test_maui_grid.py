@@ -158,7 +158,7 @@ def test_long_jobs_leave_the_reserve_to_short_ones():
     jobs = [described(f"l{n}", estimate=1000, submit=0) for n in range(10)]
     assert len(step(s, 0, *(ev.JobSubmitted(0, job) for job in jobs))) == 8
     assert (
-        "2 of 10 processors are kept for jobs of at most 900 s, and longer ones have 8"
+        "2 of 10 processors are kept for jobs of at most 900 s, and longer jobs use 8"
         in explain(s, "l9", plain_clock)[-1]
     )
     shorts = [described(f"s{n}", estimate=900, submit=5) for n in range(3)]

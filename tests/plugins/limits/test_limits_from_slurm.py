@@ -135,7 +135,7 @@ def test_limits_that_make_no_sense_change_nothing():
         ({"of": "from-slrum"}, "of: expected"),
         (
             {"of": "from-slurm", "accounts": {"x": None}},
-            "no accounts and no file where limits are from-slurm",
+            "no accounts and no file beside of: from-slurm",
         ),
     ],
 )

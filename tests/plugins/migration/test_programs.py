@@ -115,7 +115,7 @@ def test_criu_dumps_the_jobs_first_process(program: StandIn, images: Path, tmp_p
 @pytest.mark.parametrize(
     ("mode", "said"),
     [("fails", "cannot dump this"), ("half", "expected 'Dumping finished successfully'"),
-     ("hangs", "it took longer than 0.5 s")],
+     ("hangs", "the program took longer than 0.5 s")],
 )  # fmt: skip
 def test_a_dump_that_fails_says_why(
     program: StandIn, images: Path, tmp_path: Path, mode: str, said: str

@@ -45,7 +45,7 @@ def test_the_four_makespans_and_the_advice(night):
 def test_11_each_shrink_has_its_reason(night):
     said = plan("--list", night, "--processors", 8, "--algorithm", "A1").output
     lines = {line.split()[0]: " ".join(line.split()) for line in said.splitlines() if line}
-    why = "8 processes on 5 processors take 2 times as long, 25 % more work: A1 gives nobody more than 5"
+    why = "8 processes on 5 processors take 2 times as long, 25 % more work: A1 gives no job more than 5"
     assert why in lines["solve"]
     assert "6 processes on 5 processors" in lines["wide"]
 
@@ -136,7 +136,7 @@ def test_the_policy_of_the_run_says_who_is_moldable(journal, tmp_path):
     ("arguments", "message"),
     [
         ([], "expected either --config or --journal"),
-        (["--processors", "4"], "--processors: expected --list with it"),
+        (["--processors", "4"], "--processors: expected --list beside it"),
         (["--list", "x.csv"], "--list: expected the size of the machine by --processors"),
         (["--list", "x.csv", "--journal", "j"], "expected either --list, or a live queue"),
         (["--list", "x.csv", "--pool", "p"], "expected either --list, or a live queue"),

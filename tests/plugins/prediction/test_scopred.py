@@ -206,7 +206,7 @@ def test_who_outlives_his_prediction_is_expected_by_the_upper_end_and_then_by_hi
     assert "outlived the mean" in told(one, job)
     one.step(9_000 + upper, [])
     assert job.expected_end == 10_000
-    assert "it outlived the interval" in told(one, job)
+    assert "it ran longer than its predicted interval" in told(one, job)
 
 
 def test_planning_with_the_upper_end(options):

@@ -194,7 +194,7 @@ def test_what_the_daemon_recorded_is_fitted_and_predicted(tmp_path):
     for arguments, message in (
         (("lu", "-c", config), "expected recorded runs of 'lu', found none"),
         (("tf", "-c", config), "no application is called 'tf'"),
-        (("ft", "-c", config, "--formula", "N"), "either --config or --runs"),
+        (("ft", "-c", config, "--formula", "N"), "either --config, or --runs"),
         (("ft", "-c", config, "--pool", "mian"), "Did you mean 'main'"),
         (("ft", "--formula", "N"), "expected --runs FILE or --config FILE"),
     ):

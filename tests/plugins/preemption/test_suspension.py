@@ -250,7 +250,7 @@ def test_somebody_elses_is_left_alone():
 def test_who_was_resumed_by_somebody_else_is_left_alone():
     site = suspended(Site())
     assert site.step(150, ev.JobResumed(150, "a")) == []
-    assert "resumed or cancelled by somebody else" in site.notices[-1]
+    assert "resumed or cancelled by another program or user" in site.notices[-1]
     assert site.step(160, ev.JobSuspended(160, "a")) == []
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == []
     assert site.state.jobs["a"].status is Status.SUSPENDED

@@ -191,7 +191,7 @@ def test_weights_that_are_all_0_are_told_once():
 
 def test_an_emulated_cluster_has_no_policy_to_read():
     configs = [PluginConfig("fair-tree", {"accounts": "from-slurm"}), PluginConfig("easy")]
-    with pytest.raises(UserError, match="from-slurm: expected one Slurm cluster"):
+    with pytest.raises(UserError, match="from-slurm: expected a single Slurm cluster"):
         emulate(ClusterDescription.flat(4), [], configs, Catalogue(), label="x")
 
 

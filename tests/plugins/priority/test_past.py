@@ -168,7 +168,7 @@ def test_it_is_told(tmp_path):
             "line 2: Start: expected seconds since 1970, as SLURM_TIME_FORMAT=%s has sacct write them, found "
             "'1970-01-01T00:01:40'",
         ),
-        (PBS, {"accounts": "from-slurm"}, "no history where accounts are from-slurm"),
+        (PBS, {"accounts": "from-slurm"}, "no history beside accounts: from-slurm"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, more, said):
@@ -185,7 +185,7 @@ def test_with_a_damaged_checkpoint_the_history_counts_again(tmp_path):
     plugin = FairTree(options(tmp_path, PBS))
     s = scheduler(plugin, saved={"fair-tree": {"seen": 1.0}})
     [problem] = s.problems
-    assert "is damaged, it is counted anew, from the history on: " in problem.message
+    assert "is damaged and is counted anew, from the history on: " in problem.message
     s.problems.clear()
     s.step(1000, [])
     s.step(1001, [ev.JobSubmitted(1001, described("new", user="ann", account="x"))])

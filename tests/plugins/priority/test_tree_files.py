@@ -159,5 +159,5 @@ def test_a_broken_resource_group(line, why):
 
 def test_accounts_that_are_nested_without_end_are_refused():
     text = "{x: {accounts: " * 150 + "{}" + "}}" * 150
-    with pytest.raises(UserError, match="expected at most 100 accounts above each other, found more"):
+    with pytest.raises(UserError, match="expected a tree of at most 100 levels, found more"):
         read_tree(text, "t")

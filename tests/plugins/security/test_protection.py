@@ -144,7 +144,7 @@ def test_wrong_keys_and_files_that_are_in_the_way(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"sealed with another data key"):
         unseal(path, OTHER)
     path.write_bytes(b"another")
-    with pytest.raises(UserError, match=r"is there already, and is not what data.sealed holds"):
+    with pytest.raises(UserError, match=r"exists already and differs from the content of data.sealed"):
         unseal(path, SECRET)
     with pytest.raises(UserError, match=r"is there already; --replace seals over it"):
         seal(path, SECRET, "AES-128-GCM")
@@ -298,7 +298,7 @@ def test_a_key_of_somebody_else_is_refused(keys: Keys) -> None:
     with pytest.raises(UserError, match=r"expected a key of this user, it belongs to user 12345"):
         Keys(keys.folder).data()
     os.chown(keys.folder, 12345, -1)
-    with pytest.raises(UserError, match=r"expected a folder of your own"):
+    with pytest.raises(UserError, match=r"expected a folder of this user"):
         Keys(keys.folder).signer("Ed25519")
 
 
@@ -343,7 +343,7 @@ def test_manifests_that_are_refused(tmp_path: Path, keys: Keys) -> None:
     authenticated(good)
     changed = {**good, "manifest": good["manifest"].replace('"bytes":1', '"bytes":2')}
     for option in ("Ed25519", "HMAC-SHA-256"):
-        with pytest.raises(Damaged, match=f"not what was signed by {option}"):
+        with pytest.raises(Damaged, match=f"differs from what was signed by {option}"):
             authenticated(changed, option)
     with pytest.raises(UserError, match=r"expected a signature by RSA-3072-PSS, found Ed25519, HMAC-SHA-256"):
         authenticated(good, "RSA-3072-PSS")
@@ -356,7 +356,7 @@ def test_manifests_that_are_refused(tmp_path: Path, keys: Keys) -> None:
     with pytest.raises(UserError, match=r"expected a digest by SHA-512, found SHA-256"):
         read_manifest(path).check(listed[0], "SHA-512")
     make_keys(tmp_path / "others")
-    with pytest.raises(UserError, match=r"is of another key than that in"):
+    with pytest.raises(UserError, match=r"was made with another key than the key in"):
         read_manifest(path).authenticate("Ed25519", Keys(tmp_path / "others"))
 
 
@@ -444,7 +444,7 @@ def test_the_exit_code_is_the_commands_and_what_it_wrote_is_sealed_all_the_same(
         (["--label", ALL, "--", "./nowhere"], 127, "./nowhere: No such file or directory"),
         (["--label", ALL, "--", "/"], 126, "/: Permission denied"),
         (["--label", "encryption=none", "--", "true"], 125, "--label: encryption: nothing here is called"),
-        (["--", "true"], 125, "nothing says which levels the job has"),
+        (["--", "true"], 125, "the job's security levels are not known"),
         (["--label", ALL, "--input", "in", "--", "true"], 125, "in.sealed: expected a sealed file"),
         (["--label", ALL, "--manifest", "m", "--", "true"], 125, "m: cannot be read: No such file"),
     ],
@@ -484,7 +484,7 @@ def test_an_input_that_the_command_changed_stays(tmp_path: Path, keys: Keys, hea
     code, _, said = protected(
         headway, "--label", "encryption=AES-256-GCM", "--input", "in", "sh", "-c", "echo new >> in"
     )
-    assert code == 0 and "in: the command changed this input, it stays as it is" in said
+    assert code == 0 and "in: the command changed this input; it is left as it is" in said
     assert (tmp_path / "in").read_bytes() == b"oldnew\n" and sealed_name(tmp_path / "in").exists()
 
 

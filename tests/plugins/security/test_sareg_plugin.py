@@ -453,7 +453,7 @@ def test_a_job_that_cannot_be_told_is_refused_and_says_why(tmp_path):
     attributes = {**described.attributes, "cannot_be_told": why}
     odd = msgspec.structs.replace(described, attributes=attributes)
     assert told(scheduler, 0.0, JobSubmitted(0.0, odd)) == []
-    assert scheduler.state.jobs["1"].refusal == f"it cannot be told its security levels: {why}"
+    assert scheduler.state.jobs["1"].refusal == f"its security levels cannot be set: {why}"
     # One without protection needs no note.
     plain = msgspec.structs.replace(described, id="2", attributes={"cannot_be_told": why})
     (start,) = told(scheduler, 1.0, JobSubmitted(1.0, plain))
