@@ -277,39 +277,42 @@ class LsfJobs(LsfServer):
     def _bmod(self, call: Call) -> Reply:
         given, rest = parsed(call, call.words)
         chosen = dict(given)
+        return self._each(call, rest, lambda job: self._modify(call, job, chosen))
 
-        def modify(job: Job) -> str:
-            if job.state in ("ended", "leaving"):
-                raise Refused(FAILED, "Job has already finished")
-            changeable = self.flavour == "ibm" and set(chosen) <= _OF_RUNNING
-            if job.state != "queued" and not changeable:
-                said = "Job parameters cannot be changed now; non-repetitive job is running."
-                raise Refused(FAILED, said)
-            settings = self._settings(call, chosen, "Job not modified.")
-            if "-Wn" in chosen or "limit" in settings:
-                self.machine.set_limit(job, settings.pop("limit", math.inf))
-            if "-wn" in chosen:
-                settings |= {"dependencies": [], "condition": ""}
-            if "dependencies" in settings:
-                job.dependencies = settings.pop("dependencies")
-            if "-bn" in chosen or "begin" in settings:
-                job.begin = settings.pop("begin", None)
-                if job.begin is not None:
-                    self.machine.at(self.machine.instant(job.begin), self.machine.disturb)
-            if "-mn" in chosen:
-                settings["hosts"] = ()
-            if "-J" in chosen:
-                job.name = _one_line(chosen["-J"])
-            if "-q" in chosen:
-                self._switch(job, chosen["-q"])
-            if "-x" in chosen or "-xn" in chosen:
-                settings["exclusive"] = "-x" in chosen
-            job.words.update(settings)
-            job.modified = self.machine.wall()
-            self.machine.disturb()
-            return f"Parameters of job <{job.id}> are being changed\n"
+    def _modify(self, call: Call, job: Job, chosen: Mapping[str, str]) -> str:
+        if job.state in ("ended", "leaving"):
+            raise Refused(FAILED, "Job has already finished")
+        changeable = self.flavour == "ibm" and set(chosen) <= _OF_RUNNING
+        if job.state != "queued" and not changeable:
+            said = "Job parameters cannot be changed now; non-repetitive job is running."
+            raise Refused(FAILED, said)
+        settings = self._settings(call, chosen, "Job not modified.")
+        self._change_times(job, chosen, settings)
+        if "-mn" in chosen:
+            settings["hosts"] = ()
+        if "-J" in chosen:
+            job.name = _one_line(chosen["-J"])
+        if "-q" in chosen:
+            self._switch(job, chosen["-q"])
+        if "-x" in chosen or "-xn" in chosen:
+            settings["exclusive"] = "-x" in chosen
+        job.words.update(settings)
+        job.modified = self.machine.wall()
+        self.machine.disturb()
+        return f"Parameters of job <{job.id}> are being changed\n"
 
-        return self._each(call, rest, modify)
+    def _change_times(self, job: Job, chosen: Mapping[str, str], settings: dict[str, Any]) -> None:
+        """Change how long the job may run, and after what and when it may start; these leave ``settings``."""
+        if "-Wn" in chosen or "limit" in settings:
+            self.machine.set_limit(job, settings.pop("limit", math.inf))
+        if "-wn" in chosen:
+            settings |= {"dependencies": [], "condition": ""}
+        if "dependencies" in settings:
+            job.dependencies = settings.pop("dependencies")
+        if "-bn" in chosen or "begin" in settings:
+            job.begin = settings.pop("begin", None)
+            if job.begin is not None:
+                self.machine.at(self.machine.instant(job.begin), self.machine.disturb)
 
     def _brequeue(self, call: Call) -> Reply:
         flags = dict.fromkeys(("-H", "-a", "-r", "-d", "-e", "-p"), False)

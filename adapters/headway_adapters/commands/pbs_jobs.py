@@ -31,6 +31,10 @@ from headway_adapters.commands.pbs_server import BEFORE, KINDS, Array, PbsServer
 from headway_adapters.commands.server import Call, Reply
 from headway_adapters.commands.system import Refused, options, stated_exit, stated_runtime
 
+#: The attributes that options of qsub and qalter set as they are, and the attributes that are paths.
+_TEXTS = {"-A": "Account_Name", "-P": "project", "-j": "Join_Path"}
+_PATHS = {"-o": "Output_Path", "-e": "Error_Path"}
+
 
 class PbsJobs(PbsServer):
     """qsub, qrun, qdel, qhold, qrls, qalter, qsig, qrerun, qmove and pbs_release_nodes."""
@@ -118,29 +122,30 @@ class PbsJobs(PbsServer):
             settings["holds"] = {"u"} if call.name == "qsub" else set(value) - {"n"}
         elif letter == "-a":
             settings["begin"] = self._wall(call, value)
-        elif letter == "-p":
-            try:
-                words["Priority"] = int(value)
-            except ValueError:
-                raise Refused(BAD_VALUE, f"{call.name}: illegal -p value") from None
-        elif letter == "-A":
-            words["Account_Name"] = value
-        elif letter == "-P":
-            words["project"] = value
-        elif letter == "-r":
-            words["Rerunable"] = "True" if value == "y" else "False"
-        elif letter == "-j":
-            words["Join_Path"] = value
-        elif letter in ("-o", "-e"):
-            key = "Output_Path" if letter == "-o" else "Error_Path"
-            words[key] = value if ":" in value else f"{self.server}:{value}"
-        elif letter == "-v":
-            words["Variable_List"] = {**words["Variable_List"], **variables_of(value, call.environment)}
         elif letter == "-W":
             for entry in parts_of(value):
                 key, _, what = entry.partition("=")
                 if key == "depend":
                     words["depend"] = self._dependencies(call, what)
+        elif letter == "-v":
+            words["Variable_List"] = {**words["Variable_List"], **variables_of(value, call.environment)}
+        else:
+            words.update(self._attribute(call, letter, value))
+
+    def _attribute(self, call: Call, letter: str, value: str) -> dict[str, Any]:
+        """The attribute that an option sets, under the name that qstat gives it; {}: it sets none here."""
+        if letter in _TEXTS:
+            return {_TEXTS[letter]: value}
+        if letter in _PATHS:
+            return {_PATHS[letter]: value if ":" in value else f"{self.server}:{value}"}
+        if letter == "-r":
+            return {"Rerunable": "True" if value == "y" else "False"}
+        if letter == "-p":
+            try:
+                return {"Priority": int(value)}
+            except ValueError:
+                raise Refused(BAD_VALUE, f"{call.name}: illegal -p value") from None
+        return {}
 
     def _dependencies(self, call: Call, given: str) -> list[tuple[str, str]]:
         found = []

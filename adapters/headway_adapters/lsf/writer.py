@@ -22,7 +22,7 @@ import dataclasses
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -176,6 +176,11 @@ def kill(job_id: str) -> Argv:
     return ("bkill", job(job_id))
 
 
+def requeue(job_id: str) -> Argv:
+    """End a running job's execution and put the job back into its queue."""
+    return ("brequeue", job(job_id))
+
+
 def signal(job_id: str, name: str) -> Argv:
     """A signal for all processes of a running job."""
     return ("bkill", "-s", signal_name(name), job(job_id))
@@ -192,6 +197,17 @@ def undrain(node: str) -> Argv:
 
 
 # ---------------------------------------------------------------------- everything else
+
+#: The commands of the decisions that need no more than the job's id.
+_BY_ID: dict[type[d.Decision], Callable[[str], Argv]] = {
+    d.Hold: hold,
+    d.Suspend: hold,
+    d.Release: release,
+    d.Resume: release,
+    d.Kill: kill,
+    d.Cancel: kill,
+    d.Requeue: requeue,
+}
 
 
 def plan(
@@ -210,14 +226,8 @@ def plan(
     ``now``: absolute seconds. ``slots``: the slots of each host. ``placement``: where the job runs;
     ``pending``: it does not. ``description``: its description.
     """
-    if isinstance(decision, (d.Hold, d.Suspend)):
-        return Plan((hold(decision.job_id),))
-    if isinstance(decision, (d.Release, d.Resume)):
-        return Plan((release(decision.job_id),))
-    if isinstance(decision, (d.Kill, d.Cancel)):
-        return Plan((kill(decision.job_id),))
-    if isinstance(decision, d.Requeue):
-        return Plan((("brequeue", job(decision.job_id)),))
+    if type(decision) in _BY_ID:
+        return Plan((_BY_ID[type(decision)](decision.job_id),))  # type: ignore[attr-defined]
     if isinstance(decision, d.SetTimeLimit):
         return Plan((("bmod", "-W", minutes(decision.walltime), job(decision.job_id)),))
     if isinstance(decision, d.Annotate):

@@ -151,6 +151,16 @@ def _share(where: str, chunk: select.Chunk) -> str:
 
 # ---------------------------------------------------------------------- everything else
 
+_DELETE = ("qdel",)
+#: The commands of the decisions that need no more than the job's id, which comes last.
+_BY_ID: dict[type[d.Decision], Argv] = {
+    d.Hold: ("qhold", "-h", "s"),
+    d.Release: ("qrls", "-h", "s"),
+    d.Kill: _DELETE,
+    d.Cancel: _DELETE,
+    d.Requeue: ("qrerun",),
+}
+
 
 def plan(
     decision: d.Decision,
@@ -171,19 +181,13 @@ def plan(
     reservation that exists. ``notes``: what the job was told before. ``pending``: what a job asks for that
     waits; None: it does not wait.
     """
-    if isinstance(decision, d.Hold):
-        return Plan((("qhold", "-h", "s", job(decision.job_id)),))
-    if isinstance(decision, d.Release):
-        return Plan((("qrls", "-h", "s", job(decision.job_id)),))
-    if isinstance(decision, (d.Kill, d.Cancel)):
-        return Plan((("qdel", job(decision.job_id)),), already=GONE)
-    if isinstance(decision, d.Requeue):
-        return Plan((("qrerun", job(decision.job_id)),))
-    if isinstance(decision, d.Suspend):
-        # PBS's own resume asks its scheduler, which does not run.
-        return Plan((("qsig", "-s", "suspend" if torque else "admin-suspend", job(decision.job_id)),))
-    if isinstance(decision, d.Resume):
-        return Plan((("qsig", "-s", "resume" if torque else "admin-resume", job(decision.job_id)),))
+    if type(decision) in _BY_ID:
+        words, named = _BY_ID[type(decision)], job(decision.job_id)  # type: ignore[attr-defined]
+        return Plan(((*words, named),), already=GONE if words == _DELETE else ())
+    if isinstance(decision, (d.Suspend, d.Resume)):
+        what = "suspend" if isinstance(decision, d.Suspend) else "resume"
+        # OpenPBS's own resume asks its scheduler, which does not run.
+        return Plan((("qsig", "-s", what if torque else f"admin-{what}", job(decision.job_id)),))
     if isinstance(decision, d.SetTimeLimit):
         return Plan((limit(decision.job_id, decision.walltime),))
     if isinstance(decision, d.Annotate):

@@ -106,24 +106,30 @@ def _changed(old: SnapshotJob, new: SnapshotJob, now: float, events: list[ev.Eve
         if new.state == "suspended":
             _suspended(new, now, events)
     elif runs:
-        if new.tier != old.tier:
-            events.append(ev.JobTierChanged(time=now, job_id=job_id, tier=new.tier))
-        if new.placement != old.placement and new.placement:
-            events.append(ev.JobMigrated(time=now, job_id=job_id, placement=new.placement))
-        if new.state == "suspended" and old.state == "suspended" and _again(old, new):
-            # Between two looks it ran.
-            events.append(ev.JobResumed(time=min(new.suspended_since or now, now), job_id=job_id))
-            _suspended(new, now, events)
-        elif new.state == "suspended" and old.state != "suspended":
-            _suspended(new, now, events)
-        elif old.state == "suspended" and new.state != "suspended":
-            events.append(ev.JobResumed(time=now, job_id=job_id))
+        _went_on(old, new, now, events)
     elif new.state == "ended":
         if not ran and new.placement:
             _start(new, now, events)
         _end(new, now, events)
     if new.leaving and not old.leaving:
         events.append(ev.JobLeaving(time=now, job_id=job_id))
+
+
+def _went_on(old: SnapshotJob, new: SnapshotJob, now: float, events: list[ev.Event]) -> None:
+    """The tier, the nodes and the suspension of a job whose execution goes on."""
+    job_id = new.job.id
+    if new.tier != old.tier:
+        events.append(ev.JobTierChanged(time=now, job_id=job_id, tier=new.tier))
+    if new.placement != old.placement and new.placement:
+        events.append(ev.JobMigrated(time=now, job_id=job_id, placement=new.placement))
+    if new.state == "suspended" and old.state == "suspended" and _again(old, new):
+        # Between two looks it ran.
+        events.append(ev.JobResumed(time=min(new.suspended_since or now, now), job_id=job_id))
+        _suspended(new, now, events)
+    elif new.state == "suspended" and old.state != "suspended":
+        _suspended(new, now, events)
+    elif old.state == "suspended" and new.state != "suspended":
+        events.append(ev.JobResumed(time=now, job_id=job_id))
 
 
 def _again(old: SnapshotJob, new: SnapshotJob) -> bool:

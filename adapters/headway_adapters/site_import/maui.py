@@ -314,16 +314,7 @@ def _target(text: str, line: Line, found: Imported) -> dict[str, Any] | None:
 def _priorities(read: _Read, found: Imported) -> None:
     weights: dict[str, float] = {}
     options: dict[str, Any] = {"weights": weights, "max_age": OLDEST * 60}
-    wait = read.weight("SERVICEWEIGHT") * read.weight("QUEUETIMEWEIGHT")
-    if wait:
-        weights["age"] = wait * OLDEST
-    bypass = read.weight("SERVICEWEIGHT") * read.weight("BYPASSWEIGHT")
-    if bypass:
-        weights["bypass"] = bypass * BYPASSED
-        options["max_bypass"] = BYPASSED
-    if read.weight("SERVICEWEIGHT") and read.weight("XFACTORWEIGHT"):
-        found.leave(read.weights["XFACTORWEIGHT"][1], "XFACTORWEIGHT: in headway, the factor expansion is 1 "
-                                                      "- 1/X instead of X, so choose its weight")  # fmt: skip
+    _service(read, options, found)
     if "windows" in found.plugins:
         weights["fairshare"] = 200 * read.weight("FSWEIGHT") * read.weight(f"FS{_shared(read)}WEIGHT")
     for name in ("PROCWEIGHT", "NODEWEIGHT", "MEMWEIGHT"):
@@ -343,6 +334,29 @@ def _priorities(read: _Read, found: Imported) -> None:
         _credentials(kind, read, weights, found)
     for name in [name for name, weight in weights.items() if not weight]:
         del weights[name]
+    _scale(weights, read, found)
+    if weights:
+        found.plugins["multifactor"] = options
+
+
+def _service(read: _Read, options: dict[str, Any], found: Imported) -> None:
+    """Maui's service factors: how long a job waits, and how often it was overtaken."""
+    wait = read.weight("SERVICEWEIGHT") * read.weight("QUEUETIMEWEIGHT")
+    if wait:
+        options["weights"]["age"] = wait * OLDEST
+    bypass = read.weight("SERVICEWEIGHT") * read.weight("BYPASSWEIGHT")
+    if bypass:
+        options["weights"]["bypass"] = bypass * BYPASSED
+        options["max_bypass"] = BYPASSED
+    if read.weight("SERVICEWEIGHT") and read.weight("XFACTORWEIGHT"):
+        found.leave(
+            read.weights["XFACTORWEIGHT"][1],
+            "XFACTORWEIGHT: in headway, the factor expansion is 1 - 1/X instead of X, so choose its weight",
+        )
+
+
+def _scale(weights: dict[str, float], read: _Read, found: Imported) -> None:
+    """Divide all weights so that none is above the largest that multifactor takes."""
     largest = max(map(abs, weights.values()), default=0.0)
     if largest > _MOST:
         divisor = largest / _MOST
@@ -350,8 +364,6 @@ def _priorities(read: _Read, found: Imported) -> None:
         weights.update({name: max(-_MOST, min(_MOST, w / divisor)) for name, w in weights.items()})
         line = next(line for _, line in read.weights.values())
         found.leave(line, f"all weights are divided by {divisor:g}, so that none is above {_MOST:g}")
-    if weights:
-        found.plugins["multifactor"] = options
 
 
 def _priorities_of(what: str, read: _Read, found: Imported) -> dict[str, float]:
@@ -470,11 +482,24 @@ def _hard(what: str, name: str, key: str, text: str, line: Line, found: Imported
     return amount
 
 
-def _preemption(read: _Read, found: Imported) -> None:
-    takers: dict[str, list[str]] = {}
-    givers: dict[str, list[str]] = {}
-    lines: list[Line] = []
-    of: dict[tuple[str, str], Line] = {}
+@dataclass
+class _Preemption:
+    """The names that are flagged, by kind of name, and where."""
+
+    takers: dict[str, list[str]] = field(default_factory=dict)
+    givers: dict[str, list[str]] = field(default_factory=dict)
+    #: Kind of name, and name -> the last line that flags it.
+    lines: dict[tuple[str, str], Line] = field(default_factory=dict)
+
+    def flag(self, flag: str, dimension: str, name: str, line: Line) -> None:
+        table = self.takers if flag == "PREEMPTOR" else self.givers
+        table.setdefault(dimension, []).append(name)
+        self.lines[dimension, name] = line
+
+
+def _preemption_flags(read: _Read, found: Imported) -> _Preemption:
+    """The names with the flag PREEMPTOR or PREEMPTEE; other flags are remarked."""
+    flagged = _Preemption()
     for what, dimension in _CREDENTIALS.items():
         for name, about in read.of.get(what, {}).items():
             for key in ("FLAGS", "QFLAGS"):
@@ -483,27 +508,33 @@ def _preemption(read: _Read, found: Imported) -> None:
                 text, line = about[key]
                 for flag in re.split(r"[:,|]", text.upper()):
                     if flag in ("PREEMPTOR", "PREEMPTEE"):
-                        table = takers if flag == "PREEMPTOR" else givers
-                        table.setdefault(dimension, []).append(name)
-                        lines.append(line)
-                        of[dimension, name] = line
+                        flagged.flag(flag, dimension, name, line)
                     else:
                         found.leave(line, f"{what}[{name}] {key}={flag} {_OFTEN}")
+    return flagged
+
+
+def _preemption(read: _Read, found: Imported) -> None:
+    flagged = _preemption_flags(read, found)
     policy, said = read.values.get("PREEMPTPOLICY", read.values.get("PREEMPTIONPOLICY", ("REQUEUE", None)))
     how = {"REQUEUE": "requeue", "CANCEL": "cancel"}.get(policy.upper())
     if how is None:
-        found.leave(said or lines[0], f"PREEMPTPOLICY {policy} {_OFTEN}: requeue and cancel are")
+        # Where nothing is said, it is requeue.
+        assert said is not None
+        found.leave(said, f"PREEMPTPOLICY {policy} {_OFTEN}: requeue and cancel are")
         return
     rules = []
-    for dimension, names in takers.items():
-        for other, others in givers.items():
+    for dimension, names in flagged.takers.items():
+        for other, others in flagged.givers.items():
             if other == dimension:
                 rules.append({"who": {dimension: names}, "whom": {other: others}, "how": how})
                 continue
             for name in others:
-                found.leave(of[other, name], f"PREEMPTEE of {other} {name} for {dimension} "
-                                             f"{', '.join(names)}: a job that is in both could take the "
-                                             "places of its own kind, so write the rule by hand")  # fmt: skip
+                found.leave(
+                    flagged.lines[other, name],
+                    f"PREEMPTEE of {other} {name} for {dimension} {', '.join(names)}: a job that is in both "
+                    "could take the places of its own kind, so write the rule by hand",
+                )
     if rules:
         found.plugins["preemption"] = {"rules": rules}
 

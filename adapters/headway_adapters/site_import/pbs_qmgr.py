@@ -66,6 +66,18 @@ class Objects:
             values.clear()
         values.append((value, line))
 
+    def unset(self, names: Sequence[str], keys: Sequence[str]) -> None:
+        """Carry out ``unset``: of these objects nothing is said under these attributes any more."""
+        for name in names:
+            for key in keys:
+                self.said.get(name, {}).pop(key, None)
+
+    def delete(self, queues: Sequence[str]) -> None:
+        """Carry out ``delete queue``."""
+        for name in queues:
+            self.queues.pop(name, None)
+            self.said.pop(name, None)
+
 
 def is_command(text: str) -> bool:
     """Whether the line is a command of qmgr."""
@@ -86,25 +98,18 @@ def read_commands(lines: Sequence[Line], objects: Objects, found: Imported) -> N
             continue
         verb, kind, rest = match[1].lower(), match[2].lower(), match[3].strip()
         if kind == "node" and verb == "create":
-            found.leave(
-                line,
-                f"node {rest.split()[0] if rest else ''}: write the nodes of a dry run into emulation.nodes",
-            )
+            found.leave(line, _NODES.format(rest.split()[0] if rest else ""))
         if kind not in _KEPT or verb in ("list", "print", "active", "import"):
             continue
         names, rest = _named(kind, verb, rest)
         if kind == "queue" and verb == "delete":
-            for name in names:
-                objects.queues.pop(name, None)
-                objects.said.pop(name, None)
+            objects.delete(names)
             continue
         if kind == "queue":
             for name in filter(None, names):
                 objects.queues.setdefault(name, line)
         if verb == "unset":
-            for key in re.split(r"\s*,\s*", rest):
-                for name in names:
-                    objects.said.get(name, {}).pop(key, None)
+            objects.unset(names, re.split(r"\s*,\s*", rest))
         elif verb == "set" or rest:
             for key, sign, value in _attributes(rest, line, found):
                 for name in names:

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from headway.model import SitePolicy
+from headway.model import Association, SitePolicy
 from headway_adapters.site_import.found import (
     Account,
     Imported,
@@ -120,13 +120,25 @@ def _policy(read: SlurmFiles, found: Imported) -> SitePolicy:
         policy = msgspec.structs.replace(policy, **{name: None})
     for which, (rows, names) in enumerate(kinds):
         for row, line in rows:
-            notes: set[str] = set()
             one = ["", "", ""]
             one[which] = _as_row(row, names)
-            read_policy({}, "", one[0], one[1], one[2], "", notes)
-            for note in sorted(notes):
-                found.leave(line, note)
+            _leave_unread(one, line, found)
             _check_row(row, line, found)
+    _leave_columns(read, found)
+    return policy
+
+
+def _leave_unread(texts: Sequence[str], line: Line, found: Imported) -> None:
+    """Remark what the reader of a running Slurm does not take of a row; ``texts``: the row among empty
+    texts of associations, users and QOS."""
+    notes: set[str] = set()
+    read_policy({}, "", texts[0], texts[1], texts[2], "", notes)
+    for note in sorted(notes):
+        found.leave(line, note)
+
+
+def _leave_columns(read: SlurmFiles, found: Imported) -> None:
+    """Remark what stands in columns that have no counterpart here."""
     for row, line in read.associations:
         for name in _THRESHOLDS:
             if row.get(name, "") not in ("", "0", "-1"):
@@ -144,7 +156,6 @@ def _policy(read: SlurmFiles, found: Imported) -> SitePolicy:
             if value and value.upper() not in ("0", "00:00:00", "0.000000", "INFINITE", "UNLIMITED"):
                 also = f": {why}" if why else ""
                 found.leave(line, f"QOS {row['Name']}: {name}={value} is not carried over{also}")
-    return policy
 
 
 _SPELT = {
@@ -199,8 +210,8 @@ def _check_row(row: Mapping[str, str], line: Line, found: Imported) -> None:
             found.broken(line, f"{name}: expected minutes or D-HH:MM:SS, found {shown(text)}")
 
 
-def _tree(read: SlurmFiles, policy: SitePolicy, found: Imported) -> dict[str, Any]:
-    """The accounts as options have them."""
+def _lines_of_associations(read: SlurmFiles, found: Imported) -> dict[tuple[str, str], Line]:
+    """``(account, user)`` -> the first line about it; a further line is remarked."""
     lines: dict[tuple[str, str], Line] = {}
     for row, line in read.associations:
         if row.get("Partition"):
@@ -209,15 +220,29 @@ def _tree(read: SlurmFiles, policy: SitePolicy, found: Imported) -> dict[str, An
         if first is not line:
             what = f"user {row['User']!r} in account" if row["User"] else "account"
             found.broken(line, f"the {what} {row['Account']!r} is listed already, in {first.where}")
+    return lines
+
+
+def _about(association: Association) -> dict[str, Any]:
+    """The options of an account or of a user in an account."""
+    about: dict[str, Any] = {}
+    if association.shares is None:
+        about["shares"] = "parent"
+    elif association.shares != 1 and 0 <= association.shares < _MOST:
+        about["shares"] = association.shares
+    if 0 < association.priority < _MOST:
+        about["priority"] = association.priority
+    if association.user and association.default:
+        about["default"] = True
+    return about
+
+
+def _tree(read: SlurmFiles, policy: SitePolicy, found: Imported) -> dict[str, Any]:
+    """The accounts as options have them."""
+    lines = _lines_of_associations(read, found)
     accounts: dict[str, Account] = {}
     for one in policy.associations:
-        about: dict[str, Any] = {}
-        if one.shares is None:
-            about["shares"] = "parent"
-        elif one.shares != 1 and 0 <= one.shares < _MOST:
-            about["shares"] = one.shares
-        if 0 < one.priority < _MOST:
-            about["priority"] = one.priority
+        about = _about(one)
         if not one.user:
             line = lines[one.account, ""]
             account = Account(one.account, one.parent or "root", line, about)
@@ -227,8 +252,6 @@ def _tree(read: SlurmFiles, policy: SitePolicy, found: Imported) -> dict[str, An
             if there is None or there.line != line:
                 accounts[one.account] = account
             continue
-        if one.default:
-            about["default"] = True
         if one.account not in accounts:
             if one.account != "root":
                 found.broken(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -208,6 +208,36 @@ def restore(job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, par
 # ---------------------------------------------------------------------- everything else
 
 
+def _held(job_id: str) -> Argv:
+    return ("scontrol", "update", f"JobId={job_id}", "Priority=0")
+
+
+def _released(job_id: str) -> tuple[Argv, ...]:
+    """Not Slurm's release: that would let Slurm start the job. It is held for headway again."""
+    return ((*_held(job_id), f"AdminComment={marker.HELD}"),)
+
+
+def _requeued(job_id: str) -> tuple[Argv, ...]:
+    """Held first: ``requeuehold`` would leave a hold that counts as the user's, and for ever if headway is
+    killed before it makes that its own."""
+    return _held(job_id), ("scontrol", "requeue", job_id)
+
+
+def _ended(job_id: str) -> tuple[Argv, ...]:
+    return (("scancel", job_id),)
+
+
+#: The commands of the decisions that need no more than the job's id.
+_BY_ID: dict[type[d.Decision], Callable[[str], tuple[Argv, ...]]] = {
+    d.Release: _released,
+    d.Kill: _ended,
+    d.Cancel: _ended,
+    d.Requeue: _requeued,
+    d.Suspend: lambda job_id: (("scontrol", "suspend", job_id),),
+    d.Resume: lambda job_id: (("scontrol", "resume", job_id),),
+}
+
+
 def plan(
     decision: d.Decision,
     *,
@@ -225,26 +255,11 @@ def plan(
     ``now``: absolute seconds. ``running_nodes``: where the job runs. ``comment_free``: its
     AdminComment may be written. ``comment``: what its Comment says. ``waits``: it is pending.
     """
+    if type(decision) in _BY_ID:
+        return Plan(_BY_ID[type(decision)](job(decision.job_id)))  # type: ignore[attr-defined]
     if isinstance(decision, d.Hold):
-        update: Argv = ("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0")
-        return Plan(((*update, f"AdminComment={hold_marker}: by headway") if comment_free else update,))
-    if isinstance(decision, d.Release):
-        # Not Slurm's release: that would let Slurm start it. It is held for headway again.
-        return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0",
-                      f"AdminComment={marker.HELD}"),))  # fmt: skip
-    if isinstance(decision, (d.Kill, d.Cancel)):
-        return Plan((("scancel", job(decision.job_id)),))
-    if isinstance(decision, d.Requeue):
-        # Held first: requeuehold would leave a hold that counts as the user's, and for ever if headway is
-        # killed before it makes that its own.
-        return Plan(
-            (("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0"),
-             ("scontrol", "requeue", decision.job_id))
-        )  # fmt: skip
-    if isinstance(decision, d.Suspend):
-        return Plan((("scontrol", "suspend", job(decision.job_id)),))
-    if isinstance(decision, d.Resume):
-        return Plan((("scontrol", "resume", job(decision.job_id)),))
+        held = _held(job(decision.job_id))
+        return Plan(((*held, f"AdminComment={hold_marker}: by headway") if comment_free else held,))
     if isinstance(decision, d.SetTimeLimit):
         limit = minutes(decision.walltime)
         return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"TimeLimit={limit}"),))
