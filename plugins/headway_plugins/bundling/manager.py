@@ -30,7 +30,7 @@ Decisions on what the paper leaves open
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Release, Requeue, Start, SubmitSubjob
@@ -216,24 +216,17 @@ class Bundling(ElasticJobs):
                 yield Hold(first.id, f"its subjobs complete it by {job.completion:.0f}, before it can start")
 
     def _ask_all(self, domain: Domain, state: State) -> Iterator[Decision]:
-        now, activation = state.now, self.options.activation
-        omax, jobs = self.options.omax, state.jobs
-        quiet = len(domain.queue) <= activation
+        now, omax = state.now, self.options.omax
+        quiet = len(domain.queue) <= self.options.activation
         rooms: dict[str, Room] = {}
         for job in self._elastic.values():
-            model = job.model
-            if jobs[job.job_id].domain is not domain or job.asked:
+            own = state.jobs[job.job_id]
+            if own.domain is not domain or not _may_ask(job, own, now, quiet):
                 continue
-            if not job.running:
-                if quiet or jobs[job.job_id].status is not PENDING:
-                    continue
-            elif job.settled or not job.may_grow(now):
-                continue
-            own = jobs[job.job_id]
             room = rooms.get(own.pool.name)
             if room is None:
                 room = rooms[own.pool.name] = Room(own.pool, state)
-            if not room.free or (not job.running and room.free * omax < model.processors):
+            if not room.free or (not job.running and room.free * omax < job.model.processors):
                 continue
             slots = room.slots()
             choice = self._choice(job, now, slots)
@@ -298,12 +291,9 @@ class Bundling(ElasticJobs):
                 return
             # Its subjobs come first; the policy may start it next.
             self._dropped[job.job_id] = ""
-        started: dict[str, Member] = {}
-        for name, member in job.asked.items():
-            found = jobs.get(name)
-            if found is not None and found.start_time is not None and found.status in ON_NODES:
-                started[name] = Member(member.processors, found.start_time + found.request.walltime)
-            elif found is not None:
+        started = _started(job, jobs)
+        for name in job.asked:
+            if name in jobs and name not in started:
                 self._cancelled.add(name)
                 yield Cancel(name, "the subjob could not start at once")
         choice, asked, job.asked, job.choice = job.choice, len(job.asked), {}, None
@@ -316,19 +306,22 @@ class Bundling(ElasticJobs):
             if not job.running:
                 together = 0.0
         elif started:
-            lead = job.model.migration if job.running else 0.0
-            both = [*job.members.values(), *started.values()]
-            intervals = plan(job.model, now, job.progress(now), both, lead)
-            if intervals is None or (job.running and intervals[-1].end >= job.completion - EQUAL):
-                for name in started:
-                    self._killed.add(name)
-                    yield Kill(name, "the subjob alone is of no use to its bundle")
-                intervals = None
+            intervals = _of_use(job, now, started)
+            for name in started if intervals is None else ():
+                self._killed.add(name)
+                yield Kill(name, "the subjob alone is of no use to its bundle")
         if intervals is None:
             if not job.running:
                 self._active.pop(job.job_id, None)
             return
-        grows = job.running
+        yield from self._go_on_with(job, started, intervals, together, state)
+
+    def _go_on_with(
+        self, job: Elastic, started: Mapping[str, Member], intervals: Sequence[Interval], together: float,
+        state: State,
+    ) -> Iterator[Decision]:  # fmt: skip
+        """The bundle runs by this plan, on the subjobs that have started as well."""
+        now, grows = state.now, job.running
         job.adopt(now, tuple(intervals), together=together)
         job.members.update(started)
         self._wake(job, state)
@@ -399,3 +392,32 @@ class Bundling(ElasticJobs):
 def _ordered_now(job: Job, now: float) -> bool:
     """Whether it was this step that decided its start, so that it can be dropped."""
     return job.status is STARTING and job.start_time is not None and job.start_time >= now - EQUAL
+
+
+def _may_ask(job: Elastic, own: Job, now: float, quiet: bool) -> bool:
+    """Whether the bundle may ask for subjobs now; ``quiet``: too few jobs are queued for that."""
+    if job.asked:
+        return False
+    if not job.running:
+        return not quiet and own.status is PENDING
+    return not job.settled and job.may_grow(now)
+
+
+def _started(job: Elastic, jobs: Mapping[str, Job]) -> dict[str, Member]:
+    """The subjobs that were asked for and have started, by name."""
+    started = {}
+    for name, member in job.asked.items():
+        found = jobs.get(name)
+        if found is not None and found.start_time is not None and found.status in ON_NODES:
+            started[name] = Member(member.processors, found.start_time + found.request.walltime)
+    return started
+
+
+def _of_use(job: Elastic, now: float, started: Mapping[str, Member]) -> Sequence[Interval] | None:
+    """The plan with these subjobs as well; None if with them the bundle completes no sooner."""
+    lead = job.model.migration if job.running else 0.0
+    both = [*job.members.values(), *started.values()]
+    intervals = plan(job.model, now, job.progress(now), both, lead)
+    if intervals is None or (job.running and intervals[-1].end >= job.completion - EQUAL):
+        return None
+    return intervals

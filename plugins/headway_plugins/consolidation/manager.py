@@ -240,36 +240,25 @@ class Consolidation(Plugin):
 
     def _foreground(self, view: View, slots: Slots) -> None:
         """Steps 1 and 2."""
-        domain = view.domain
-        if not domain.free:
+        if not view.domain.free:
             return
         behind = sorted((job for job in view.background.values() if job.status is _RUNNING), key=_order)
-        if not behind:
-            candidates: Iterable[Job] = view.queue
-        elif view.queue is domain.queue:
-            candidates = _in_order(view.queue, behind)
-        else:
-            candidates = chain(behind, view.queue)
-        head = None
-        for job in candidates:
-            if job.processors > domain.free or not self._deploy(view, slots, job, "first in the queue"):
-                head = job
-                break
-        if head is None or not domain.free:
+        for job in _together(view, view.queue, behind):
+            if job.processors > view.domain.free or not self._deploy(view, slots, job, "first in the queue"):
+                self._backfill(view, slots, job, behind)
+                return
+
+    def _backfill(self, view: View, slots: Slots, head: Job, behind: Sequence[Job]) -> None:
+        """Step 2: start what does not delay the head of the queue."""
+        domain, now = view.domain, view.now
+        if not domain.free:
             return
-        now = view.now
         reservation: tuple[float, int] | None = None
         shadow, extra = _INF, 0
         fitting: Iterator[Job] = view.fitting()
         # Nothing becomes free in front from here on, so a job that does not fit now never will.
         left = [job for job in behind if job.processors <= domain.free and job.behind]
-        if not left:
-            others: Iterable[Job] = fitting
-        elif view.queue is domain.queue:
-            others = _in_order(fitting, left)
-        else:
-            others = (*left, *fitting)
-        for job in others:
+        for job in _together(view, fitting, left):
             processors = job.processors
             if job is head or processors > domain.free:
                 continue
@@ -404,6 +393,13 @@ class Consolidation(Plugin):
         for job in view.shortest(slots.room_behind):
             why = "in the background, on the cycles that foreground jobs leave idle"
             self._start(view, job, partial(slots.behind, job, view.now), "background", why)
+
+
+def _together(view: View, waiting: Iterable[Job], behind: Sequence[Job]) -> Iterable[Job]:
+    """Waiting jobs and jobs behind as one queue; jobs behind go first where a plugin ordered the queue."""
+    if not behind:
+        return waiting
+    return _in_order(waiting, behind) if view.queue is view.domain.queue else chain(behind, waiting)
 
 
 def _in_order(waiting: Iterable[Job], behind: Sequence[Job]) -> Iterator[Job]:

@@ -246,14 +246,7 @@ class PowerDownIdle(Plugin):
         #: Jobs for which there are nodes: a job of several pools needs them in one domain.
         served: set[Job] = set()
         for domain in state.domains.values():
-            booked = set()
-            for booking in domain.view.bookings if domain.view is not None else ():
-                booked.add(booking.job)
-                for name, _ in booking.placement:
-                    if name in table.index:
-                        at = table.index[name]
-                        needed[at] = min(needed[at], booking.start)
-                        spare[at] = asleep[at] = False
+            booked = self._booked(state, domain, needed, (spare, asleep))
             if domain.flat or not any(pool.open for pool in domain.pools):
                 continue
             wanting = [(job, state.now) for job in domain.queue[: self.options.depth]]
@@ -272,6 +265,20 @@ class PowerDownIdle(Plugin):
             needed[woken] = state.now
             asleep[woken] = False
         return needed
+
+    def _booked(
+        self, state: State, domain: Domain, needed: np.ndarray, left_over: tuple[np.ndarray, np.ndarray]
+    ) -> set[Job]:
+        """Mark the nodes that the domain's bookings need, which are not left over; the jobs booked."""
+        index = state.nodes.index
+        booked = set()
+        for booking in domain.view.bookings if domain.view is not None else ():
+            booked.add(booking.job)
+            nodes = [index[name] for name, _ in booking.placement if name in index]
+            needed[nodes] = np.minimum(needed[nodes], booking.start)
+            for mask in left_over:
+                mask[nodes] = False
+        return booked
 
     def _foreseen(self, state: State) -> dict[str, int]:
         """Pools in which a job is likely to come before a node could be woken for it -> idle nodes wanted."""

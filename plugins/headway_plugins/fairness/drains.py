@@ -313,6 +313,20 @@ def _moment(policy, queue, busy, tally, start, held, runtime):  # type: ignore[n
 
 
 @compiled
+def _copied(queue, busy, due, tally, start, held, queue_, busy_, due_, tally_, start_, held_):  # type: ignore[no-untyped-def]
+    """Bring the copy to where the run is: its queue, what runs, and these jobs' starts and guarantees."""
+    tally_[:] = tally
+    for at in range(tally[_COUNT]):
+        queue_[at] = queue[at]
+        start_[queue[at]] = np.inf
+        held_[queue[at]] = held[queue[at]]
+    for at in range(tally[_RUNS]):
+        busy_[at] = busy[at]
+        due_[at] = due[at]
+        start_[busy[at]] = start[busy[at]]
+
+
+@compiled
 def run_with_drains(processors, submit, size, runtime, estimate, policy, order, relaxed_too):  # type: ignore[no-untyped-def]
     """Start, strict and relaxed fair start of each job, absolute seconds: three arrays of the jobs' length.
 
@@ -346,15 +360,7 @@ def run_with_drains(processors, submit, size, runtime, estimate, policy, order, 
             _complete(now, busy, due, tally, start, size, runtime)
         _arrive(job, queue, tally, order, now, submit, estimate)
         # The drain.
-        tally_[:] = tally
-        for at in range(tally[_COUNT]):
-            queue_[at] = queue[at]
-            start_[queue[at]] = np.inf
-            held_[queue[at]] = held[queue[at]]
-        for at in range(tally[_RUNS]):
-            busy_[at] = busy[at]
-            due_[at] = due[at]
-            start_[busy[at]] = start[busy[at]]
+        _copied(queue, busy, due, tally, start, held, queue_, busy_, due_, tally_, start_, held_)
         time = now
         while True:
             _cycle(policy, order, time, queue_, busy_, due_, tally_, start_, held_, *fixed)

@@ -92,7 +92,7 @@ def listed(
     heads = np.array([places[-1] if places else count for places in waiting], np.int64)
     smallest = np.minimum.reduce
     # No size below it waits.
-    least = min(sizes, default=0)
+    least = min(sizes, default=1)
     running = [at for at in np.sort(frontier).tolist() if at > 0]
     not_yet = len(running)
     free = processors - not_yet
@@ -106,9 +106,7 @@ def listed(
     # The frontier is sorted already; tasks' ends are a heap of their own.
     nth = 0
     while True:
-        while free:
-            if free < least:
-                break
+        while free >= least:
             place = int(smallest(heads[: free + 1]))
             if place == count:
                 break
@@ -130,9 +128,7 @@ def listed(
             heappush(ends, (end, taken))
         if not left:
             return entries
-        then = ends[0][0] if ends else _INF
-        if nth < len(running) and running[nth] < then:
-            then = running[nth]
+        then = min(ends[0][0] if ends else _INF, running[nth] if nth < len(running) else _INF)
         lost += (free + not_yet) * (then - now)
         if needed + lost > enough:
             return None

@@ -154,19 +154,23 @@ class Sareg(Promising):
             if isinstance(took, str):
                 self._promised += self._speeds.learn(event.job.id, took)
         elif isinstance(event, JobEnded | JobRequeued):
-            promise = self._promises.pop(event.job_id, None)
-            if promise is not None:
-                self._promised += 1
-                self._give_back(promise, event.time)
-                if isinstance(event, JobEnded) and not promise.stranger:
-                    self._count(event, promise)
-            if isinstance(event, JobEnded):
-                self._needs.pop(event.job_id, None)
-                self._asked.pop(event.job_id, None)
-                self._promised += event.job_id in self._away or event.job_id in self._were_away
-                self._away.pop(event.job_id, None)
-                self._were_away.pop(event.job_id, None)
-                self._speeds.forget(event.job_id)
+            self._left(event)
+
+    def _left(self, event: JobEnded | JobRequeued) -> None:
+        """A job is over, or waits again: its promise is, too."""
+        promise = self._promises.pop(event.job_id, None)
+        if promise is not None:
+            self._promised += 1
+            self._give_back(promise, event.time)
+            if isinstance(event, JobEnded) and not promise.stranger:
+                self._count(event, promise)
+        if isinstance(event, JobEnded):
+            self._needs.pop(event.job_id, None)
+            self._asked.pop(event.job_id, None)
+            self._promised += event.job_id in self._away or event.job_id in self._were_away
+            self._away.pop(event.job_id, None)
+            self._were_away.pop(event.job_id, None)
+            self._speeds.forget(event.job_id)
 
     @hookimpl
     def admit_job(self, job: Job, state: State) -> str | None:
@@ -184,20 +188,7 @@ class Sareg(Promising):
                 width = self._width_in(job, state.pools.get(old.pool))
                 if (width, old.deadline, old.execution) == (old.processors, deadline, job.estimate):
                     return f"it was promised a time in pool {old.pool!r}"
-            same = (old.pool, old.processors, old.deadline) == (job.pool.name, self._width(job), deadline)
-            # A batch system rounds limits up to whole minutes.
-            more = job.estimate - old.limit
-            same = same and (job.estimate == old.execution or more == 0 or 0 < more < 60 * self._tells)
-            asked = job.attribute(SECURITY)
-            kept = self._needs.get(job.id) or self._kept(job, old)
-            if same and kept is not None and asked == self._asked.get(job.id, asked):
-                # Told again, by a cluster after a restart for example; speeds that were learnt since change
-                # nothing.
-                if job.id not in self._needs and kept is not NOTHING:
-                    self._promised += old.steps != kept.lowest
-                    old.steps = kept.lowest
-                self._needs[job.id], self._asked[job.id] = kept, asked
-                self._figures(job)
+            if self._stands(old, job, deadline):
                 return None
             self._promised += 1
             self._give_back(self._promises.pop(job.id), now)
@@ -225,6 +216,27 @@ class Sareg(Promising):
             begin = job.description.begin_time
             late = self._promise(job, state, deadline, now if begin is None else max(begin, now))
         return self._answered(job, deadline, None if self.options.best_effort else late)
+
+    def _stands(self, old: Promise, job: Job, deadline: float) -> bool:
+        """Whether the promise stands, as the job asks for the same.
+
+        The job was told again, by a cluster after a restart for example; speeds that were learnt since change
+        nothing.
+        """
+        same = (old.pool, old.processors, old.deadline) == (job.pool.name, self._width(job), deadline)
+        # A batch system rounds limits up to whole minutes.
+        more = job.estimate - old.limit
+        same = same and (job.estimate == old.execution or more == 0 or 0 < more < 60 * self._tells)
+        asked = job.attribute(SECURITY)
+        kept = self._needs.get(job.id) or self._kept(job, old)
+        if not same or kept is None or asked != self._asked.get(job.id, asked):
+            return False
+        if job.id not in self._needs and kept is not NOTHING:
+            self._promised += old.steps != kept.lowest
+            old.steps = kept.lowest
+        self._needs[job.id], self._asked[job.id] = kept, asked
+        self._figures(job)
+        return True
 
     def _answered(self, job: Job, deadline: float, refused: str | None) -> str | None:
         if refused is not None:

@@ -116,6 +116,8 @@ def dispatch(
     else:
         ready = _ByKey(jobs, key, remaining)
     begun = [0] * len(jobs) if started is None else started
+    for number, first in enumerate(begun):
+        ready.open(number, 0, first)
     return _run(jobs, processors, deadline, ready, drop_hopeless, record, begun, free_at)
 
 
@@ -200,6 +202,15 @@ def _path(stages: Sequence[Sequence[float]]) -> float:
     return sum(max(stage) for stage in stages)
 
 
+def _started_before(jobs: Sequence[Staged], started: Sequence[int]) -> list[Began]:
+    """The tasks that run at 0 already: of each job the first so many of its first stage."""
+    return [
+        Began(number, 0, task, 0.0, job.stages[0][task])
+        for number, job in enumerate(jobs)
+        for task in range(started[number])
+    ]
+
+
 def _run(
     jobs: Sequence[Staged],
     processors: int,
@@ -219,19 +230,14 @@ def _run(
     left = [len(job.stages[0]) for job in jobs]
     behind = [_path(job.stages[1:]) for job in jobs]
     hopeless = [False] * count
-    began: list[Began] = []
-    #: When what runs ends, and of which job it is; -1: of a job that is not in the list.
-    running: list[tuple[float, int]] = [(end, -1) for end in free_at]
     reward = 0.0
-    for number in range(count):
-        for task in range(started[number]):
-            length = lengths[number][task]
-            used[number] += min(length, deadline)
-            running.append((length, number))
-            if record:
-                began.append(Began(number, 0, task, 0.0, length))
-        ready.open(number, 0, started[number])
+    at_first = _started_before(jobs, started)
+    began = at_first.copy() if record else []
+    #: When what runs ends, and of which job it is; -1: of a job that is not in the list.
+    running = [(end, -1) for end in free_at] + [(one.end, one.job) for one in at_first]
     heapify(running)
+    for one in at_first:
+        used[one.job] += min(one.end, deadline)
     take = ready.take
     now, free = 0.0, processors - len(running)
     while True:

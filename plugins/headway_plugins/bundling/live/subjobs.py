@@ -121,22 +121,26 @@ class Subjobs(Moves):
                 self._note(now, f"subjob {subjob.number} ({subjob.processors} processors) started")
             subjob.end = seen.end
         elif seen.state == "pending":
-            if subjob.state in ("started", "ready", "postponed"):
-                # What its workers said is of another life.
-                for reports in (self._reports, self._heard, self._lives):
-                    for key in [key for key in reports if key[0] == subjob.job]:
-                        del reports[key]
-            if subjob.state in ("started", "ready"):
-                subjob.state, subjob.placement = "queued", ()
-                if subjob.number in self.state.members:
-                    self._lose(now, f"subjob {subjob.number} went back to the queue")
-            if subjob.state == "queued":
-                subjob.reason = seen.reason
-            waits = subjob.number and subjob.state == "queued" and subjob.submitted is not None
-            if waits and now > (subjob.submitted or 0.0) + self.spec.confirm:
-                self._note(now, f"subjob {subjob.number} did not start at once and is cancelled")
-                self._cancel(subjob.number)
-                self._later(now)
+            self._waits(now, subjob, seen)
+
+    def _waits(self, now: float, subjob: Subjob, seen: Listed) -> None:
+        """A subjob is in the queue: it has not started yet, or went back."""
+        if subjob.state in ("started", "ready", "postponed"):
+            # What its workers said is of another life.
+            for reports in (self._reports, self._heard, self._lives):
+                for key in [key for key in reports if key[0] == subjob.job]:
+                    del reports[key]
+        if subjob.state in ("started", "ready"):
+            subjob.state, subjob.placement = "queued", ()
+            if subjob.number in self.state.members:
+                self._lose(now, f"subjob {subjob.number} went back to the queue")
+        if subjob.state == "queued":
+            subjob.reason = seen.reason
+        waits = subjob.number and subjob.state == "queued" and subjob.submitted is not None
+        if waits and now > (subjob.submitted or 0.0) + self.spec.confirm:
+            self._note(now, f"subjob {subjob.number} did not start at once and is cancelled")
+            self._cancel(subjob.number)
+            self._later(now)
 
     def _gone(self, now: float, subjob: Subjob, why: str) -> None:
         before = subjob.state
