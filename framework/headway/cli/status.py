@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,20 +50,11 @@ def _counts(pool: PoolReport, tiers: bool) -> tuple[int, ...]:
 
 
 def _show(report: Report) -> None:
-    from rich.table import Table
-
     say(
         f"{report.cluster}: mode {report.mode}, run {report.run} since {wall_clock(report.started)}, "
         f"plugins {', '.join(report.plugins)}"
     )
-    for outage in report.outages:
-        since = wall_clock(outage.since)
-        say(f"{outage.cluster} has not answered since {since}: {outage.message}", style="red")
-    for odd in report.oddities:
-        latest = f" ({odd.detail})" if odd.detail else ""
-        say(f"{odd.cluster}: {odd.what}: {odd.count}, last {wall_clock(odd.last)}{latest}", style="yellow")
-    for wait in report.starts_waiting:
-        say(f"{wait.cluster}: {wait.sentence}; their processors stay reserved.", style="yellow")
+    _show_clusters(report)
     if report.last_cycle is None:
         say("No cycle yet: the cluster has not answered.")
         return
@@ -71,13 +63,7 @@ def _show(report: Report) -> None:
         f"{report.cycles} cycles, the last {age:.0f} s ago; {report.jobs} jobs, "
         f"{report.reservations} reservations"
     )
-    tiers = any(pool.background for pool in report.pools)
-    table = Table("pool", "processors", "free", "queued", "running", *(["background"] if tiers else []))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for pool in report.pools:
-        table.add_row(pool.name, *(str(n) for n in _counts(pool, tiers)))
-    console().print(table)
+    _show_pools(report.pools)
     power = [f"{count} {state}" for state, count in sorted(report.power.items())]
     if report.watts:
         power.append(f"{sum(report.watts.values()):.0f} W measured on {len(report.watts)} nodes")
@@ -92,3 +78,27 @@ def _show(report: Report) -> None:
         say(f"{report.problems_in_all} problems; the latest:")
         for at, text in report.problems:
             say(f"  {wall_clock(at)} {text}")
+
+
+def _show_clusters(report: Report) -> None:
+    """What is wrong with the clusters: outages, oddities, starts that are not confirmed."""
+    for outage in report.outages:
+        since = wall_clock(outage.since)
+        say(f"{outage.cluster} has not answered since {since}: {outage.message}", style="red")
+    for odd in report.oddities:
+        latest = f" ({odd.detail})" if odd.detail else ""
+        say(f"{odd.cluster}: {odd.what}: {odd.count}, last {wall_clock(odd.last)}{latest}", style="yellow")
+    for wait in report.starts_waiting:
+        say(f"{wait.cluster}: {wait.sentence}; their processors stay reserved.", style="yellow")
+
+
+def _show_pools(pools: Sequence[PoolReport]) -> None:
+    from rich.table import Table
+
+    tiers = any(pool.background for pool in pools)
+    table = Table("pool", "processors", "free", "queued", "running", *(["background"] if tiers else []))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for pool in pools:
+        table.add_row(pool.name, *(str(n) for n in _counts(pool, tiers)))
+    console().print(table)

@@ -14,6 +14,7 @@ from headway.adapter import WishedFrequency
 from headway.decisions import Decision, SetFrequency, SetTimeLimit, Start
 from headway.events import (
     DecisionFailed,
+    Event,
     JobChanged,
     JobEnded,
     JobFrequencyChanged,
@@ -58,28 +59,35 @@ class _Story:
 
     def add(self, entry: HistoryEntry) -> None:
         what = entry.what
-        if isinstance(what, Start):
-            if entry.outcome is None or entry.outcome.accepted:
-                self._forget()
-                self.wished, self.asked, self.run = what.frequency, entry.time, entry.run_id
-        elif isinstance(what, SetFrequency):
-            if entry.outcome is None or entry.outcome.accepted:
-                self.wished = what.frequency
-        elif isinstance(what, SetTimeLimit):
-            self.walltime = what.walltime if entry.outcome is None else None
-        elif isinstance(what, JobChanged):
-            if self.walltime is not None and what.job.request.walltime > self.walltime - _LIMITS_ALIKE:
-                self.walltime = None
-        elif isinstance(what, JobFrequencyChanged):
-            self.had = what.frequency
-            if self.wished == what.frequency:
-                self.wished = None
-        elif isinstance(what, DecisionFailed):
-            self._failed(what.decision)
-        elif isinstance(what, JobRequeued | JobEnded):
+        if isinstance(what, Decision):
+            self._decided(what, entry)
+        else:
+            self._happened(what, entry.run_id)
+
+    def _decided(self, decision: Decision, entry: HistoryEntry) -> None:
+        carried_out = entry.outcome is None or entry.outcome.accepted
+        if isinstance(decision, Start) and carried_out:
             self._forget()
-        elif isinstance(what, JobStarted):
-            self._started(what, entry.run_id)
+            self.wished, self.asked, self.run = decision.frequency, entry.time, entry.run_id
+        elif isinstance(decision, SetFrequency) and carried_out:
+            self.wished = decision.frequency
+        elif isinstance(decision, SetTimeLimit):
+            self.walltime = decision.walltime if entry.outcome is None else None
+
+    def _happened(self, event: Event, run: int) -> None:
+        if isinstance(event, JobChanged):
+            if self.walltime is not None and event.job.request.walltime > self.walltime - _LIMITS_ALIKE:
+                self.walltime = None
+        elif isinstance(event, JobFrequencyChanged):
+            self.had = event.frequency
+            if self.wished == event.frequency:
+                self.wished = None
+        elif isinstance(event, DecisionFailed):
+            self._failed(event.decision)
+        elif isinstance(event, JobRequeued | JobEnded):
+            self._forget()
+        elif isinstance(event, JobStarted):
+            self._started(event, run)
 
     def _failed(self, decision: Decision) -> None:
         if isinstance(decision, Start):

@@ -14,6 +14,7 @@ are idle. A node that failed is counted as idle: what it draws is not known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -254,20 +255,28 @@ def _by_pool(
             if pool in by_pool:
                 by_pool[pool] += joules
     else:
-        for at, placement in enumerate(spans.placement):
-            if not placement and spans.pool[at] in by_pool:
-                by_pool[spans.pool[at]] += float(added[at])
-            for name, count in placement:
-                kind = model.class_of(name)
-                extra = model.busy_power(kind, spans.frequency[at]) - kind.idle_power
-                for pool in nodes[name].pools if name in nodes else ():
-                    if pool in by_pool:
-                        by_pool[pool] += count * extra * float(spans.end[at] - spans.start[at])
+        for pool, joules in _added_on_shared_nodes(model, spans, added, nodes):
+            if pool in by_pool:
+                by_pool[pool] += joules
     for name, start, stop, watts in _naps(result, model, begin, end):
         for pool in nodes[name].pools:
             if pool in by_pool:
                 by_pool[pool] += (watts - model.idle_node(nodes[name])) * (stop - start)
     return by_pool
+
+
+def _added_on_shared_nodes(
+    model: EnergyModel, spans: _Spans, added: Floats, nodes: Mapping[str, NodeDescription]
+) -> Iterator[tuple[str, float]]:
+    """``(pool, joules)`` that jobs add; what a job adds on a node counts in each pool of the node."""
+    for at, placement in enumerate(spans.placement):
+        if not placement:
+            yield spans.pool[at], float(added[at])
+        for name, count in placement:
+            kind = model.class_of(name)
+            extra = model.busy_power(kind, spans.frequency[at]) - kind.idle_power
+            for pool in nodes[name].pools if name in nodes else ():
+                yield pool, count * extra * float(spans.end[at] - spans.start[at])
 
 
 def _naps(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 
@@ -303,24 +303,31 @@ class Passes:
                 if self._carried(plugin, decision, view):
                     kept.append(decision)
                 continue
-            job = begun.get(decision.job_id)
-            start: Start | None = decision
             if decision.job_id in named:
                 self._leave_out(
                     plugin, f"job {decision.job_id} is started already; the second start is dropped"
                 )
                 continue
-            if job is None:
-                start = self._begin(plugin, decision, view)
-            elif decision.placement != job.placement or decision.tier != job.tier:
-                self._state.undo(job)
-                view.started.remove(job)
-                start = self._begin(plugin, decision, view)
-            else:
-                job.frequency = decision.frequency
+            start = self._matched(plugin, decision, begun.get(decision.job_id), view)
             if start is not None:
                 kept.append(start)
                 named.add(start.job_id)
+        self._undo_unreturned(view, kept, named)
+        return kept
+
+    def _matched(self, plugin: str, decision: Start, begun: Job | None, view: View) -> Start | None:
+        """A start that the policy returned, as the state has it; ``begun``: its job, if the view began it."""
+        if begun is None:
+            return self._begin(plugin, decision, view)
+        if decision.placement != begun.placement or decision.tier != begun.tier:
+            self._state.undo(begun)
+            view.started.remove(begun)
+            return self._begin(plugin, decision, view)
+        begun.frequency = decision.frequency
+        return decision
+
+    def _undo_unreturned(self, view: View, kept: Sequence[Decision], named: Container[str]) -> None:
+        """Undo what the policy began or carried out and did not return; ``named``: jobs of its starts."""
         for job in view.started:
             if job.id not in named:
                 self._state.undo(job)
@@ -329,7 +336,6 @@ class Passes:
             if decision not in kept:
                 undo()
         view.carried = [one for one in view.carried if one[0] in kept]
-        return kept
 
     def _carried(self, plugin: str, decision: Decision, view: View) -> bool:
         """Whether a decision other than a start counts: it does already, or does from now on."""

@@ -8,6 +8,7 @@ import msgspec
 
 from headway import events as ev
 from headway.errors import nearest
+from headway.model import PoolDescription
 from headway.state.choices import choose, may_run_in, pools_of
 from headway.state.domains import regroup
 from headway.state.facts import Facts
@@ -38,46 +39,56 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
     description = event.pool
     pool = state.pools.get(description.name)
     if pool is None:
-        pool = state.pools[description.name] = PoolState(description, state.tiers.get(description.name))
-        state.domains[pool.domain.name] = pool.domain
-        if state.domains_made is not None:
-            state.domains_made()
-        for reservation in state.reservations.values():
-            keep_from(state, pool.domain, reservation)
-        state.regrouped = True
-        _offer(state, pool)
+        pool = _new_pool(state, description)
     elif pool.flat is not description.flat:
         kind = "flat" if description.flat else "a pool of nodes"
         state.anomalies.append(f"pool {pool.name!r} cannot become {kind}; ignored")
         return
     else:
-        if pool.flat:
-            more = description.processors - pool.description.processors
-            pool.total += more
-            pool.domain.total += more
-            pool.domain.free += more
-            described_anew(state, pool)
-        tier = state.tiers.get(pool.name, description.priority_tier)
-        ranked_otherwise = tier != pool.tier
-        opened = pool.open is not description.open
-        waiting = []
-        if ranked_otherwise or opened:
-            waiting = [job for job in state.jobs.values() if may_run_in(job, pool) and job.status in _WAITS]
-        for job in waiting:
-            leave_queue(state, job)
-        pool.description, pool.bounds = description, description.bounds
-        pool.open, pool.tier = description.open, tier
-        if ranked_otherwise:
-            for job in state.jobs.values():
-                if job.choices and may_run_in(job, pool):
-                    choose(state, job)
-        for job in waiting:
-            if ranked_otherwise:
-                give_order(state, job)
-            job.status = _WAITING
-            queue_or_wait(state, job)
+        _describe_pool(state, pool, description)
     recount(state, (pool.name,))
     pool.domain.touch()
+
+
+def _new_pool(state: Facts, description: PoolDescription) -> PoolState:
+    pool = state.pools[description.name] = PoolState(description, state.tiers.get(description.name))
+    state.domains[pool.domain.name] = pool.domain
+    if state.domains_made is not None:
+        state.domains_made()
+    for reservation in state.reservations.values():
+        keep_from(state, pool.domain, reservation)
+    state.regrouped = True
+    _offer(state, pool)
+    return pool
+
+
+def _describe_pool(state: Facts, pool: PoolState, description: PoolDescription) -> None:
+    """A pool that is known has another size or tier, or was opened or closed."""
+    if pool.flat:
+        more = description.processors - pool.description.processors
+        pool.total += more
+        pool.domain.total += more
+        pool.domain.free += more
+        described_anew(state, pool)
+    tier = state.tiers.get(pool.name, description.priority_tier)
+    ranked_otherwise = tier != pool.tier
+    opened = pool.open is not description.open
+    waiting = []
+    if ranked_otherwise or opened:
+        waiting = [job for job in state.jobs.values() if may_run_in(job, pool) and job.status in _WAITS]
+    for job in waiting:
+        leave_queue(state, job)
+    pool.description, pool.bounds = description, description.bounds
+    pool.open, pool.tier = description.open, tier
+    if ranked_otherwise:
+        for job in state.jobs.values():
+            if job.choices and may_run_in(job, pool):
+                choose(state, job)
+    for job in waiting:
+        if ranked_otherwise:
+            give_order(state, job)
+        job.status = _WAITING
+        queue_or_wait(state, job)
 
 
 def _offer(state: Facts, pool: PoolState) -> None:

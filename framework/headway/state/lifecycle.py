@@ -269,17 +269,28 @@ def _describe(state: Facts, job: Job, new: JobDescription) -> None:
     # It may come back to its queue.
     give_kind(state, job)
     if on_nodes:
-        start = job.start_time if job.start_time is not None else state.now
-        if job.pool.flat:
-            state.before_growth.pop(job.id, None)
-            if job.entries and job.entries[0][1][2] != job.processors:
-                move(state, job, ())
-        if other_licences and state.licences is not None:
-            # A batch system may tell what a running job has of something only when that is known there.
-            state.licences.took_others(job)
-            job.domain.touch()
-        set_expected_end(state, job, expected_end(job, start))
-        return
+        _occupy_as_described(state, job, other_licences=other_licences)
+    else:
+        _queue_as_described(state, job)
+
+
+def _occupy_as_described(state: Facts, job: Job, *, other_licences: bool) -> None:
+    """A job on nodes has what its new description says, until the end that it says."""
+    start = job.start_time if job.start_time is not None else state.now
+    if job.pool.flat:
+        state.before_growth.pop(job.id, None)
+        if job.entries and job.entries[0][1][2] != job.processors:
+            move(state, job, ())
+    if other_licences and state.licences is not None:
+        # A batch system may tell what a running job has of something only when that is known there.
+        state.licences.took_others(job)
+        job.domain.touch()
+    set_expected_end(state, job, expected_end(job, start))
+
+
+def _queue_as_described(state: Facts, job: Job) -> None:
+    """A job that is on no nodes is ranked and admitted anew."""
+    pool = job.pool
     job.edition = None
     give_order(state, job)
     if state.admit is not None:

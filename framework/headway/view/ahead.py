@@ -57,10 +57,7 @@ class Ahead(Profile):
         is no such time by ``latest``.
         """
         times, free, grid = self.times, self.free, self.grid
-        known = self._reach.get(processors)
-        if known is None:
-            known = self._reach[processors] = [], []
-        durations, starts = known
+        durations, starts = self._reach.get(processors) or self._reach.setdefault(processors, ([], []))
         place = bisect_right(durations, duration)
         begun = now if after is None or after < now else after
         if place and starts[place - 1] > begun:
@@ -79,9 +76,7 @@ class Ahead(Profile):
                     start = _INF
                     break
                 start = times[step]
-            end = start + duration
-            if grid:
-                end = rounded_up(end, grid)
+            end = rounded_up(start + duration, grid) if grid else start + duration
             last = step + 1
             if last < count and times[last] < end:
                 last = bisect_left(times, end, last + 1)

@@ -91,15 +91,7 @@ class NodeView(NodeFits):
             self._failed[shape] = runtime
             if not bookings and self._ahead is None and self._settled is None and self._by_room():
                 self._note_nowhere(shape)
-            if mine is not None:
-                self._bookings, self._ahead = bookings, None
-            return None
-        try:
-            self._state.begin(job, placement, "foreground", None)
-        except StateError as error:
-            if job.status is not Status.PENDING:
-                raise
-            self._state.anomalies.append(f"an impossible placement: {error}; not started")
+        if placement is None or not self._begin(job, placement):
             if mine is not None:
                 self._bookings, self._ahead = bookings, None
             return None
@@ -111,6 +103,17 @@ class NodeView(NodeFits):
         start = Start(job.id, placement, reason)
         self.made.append(start)
         return start
+
+    def _begin(self, job: Job, placement: Placement) -> bool:
+        """Have the state begin the job there; False, and an anomaly, if the job cannot have the placement."""
+        try:
+            self._state.begin(job, placement, "foreground", None)
+        except StateError as error:
+            if job.status is not Status.PENDING:
+                raise
+            self._state.anomalies.append(f"a placement that cannot be had: {error}; not started")
+            return False
+        return True
 
     def _take_ahead(self, job: Job, placement: Placement, end: float) -> None:
         """The job that starts now has its processors until ``end`` of what is left for bookings."""

@@ -171,6 +171,19 @@ class Timeline:
         after = before - np.asarray(counts, np.int64)
         processors[at] = after
         taken = (np.maximum(before, 0) - np.maximum(after, 0)).sum(axis=1).tolist()
+        self._take_resources(at, request, counts)
+        others = 0
+        for node, count in zip(nodes, counts, strict=True):
+            if count:
+                others |= 1 << node
+        others = ~others
+        sums, whole = self._sums, self._whole
+        for step in range(first, last):
+            sums[step] -= taken[step - first]
+            whole[step] &= others
+
+    def _take_resources(self, at: NDArray[np.intp], request: Request, counts: Sequence[int]) -> None:
+        """Take the memory and the generic resources of ``counts`` processors a node, ``at`` these places."""
         if request.memory_per_node or request.memory_per_processor or request.memory_per_chunk:
             memory = [memory_on_node(request, count) for count in counts]
             self._memory.reshape(-1)[at] -= np.asarray(memory, np.int64)
@@ -181,15 +194,6 @@ class Timeline:
             if name in self._gres:
                 chunks = np.asarray(counts, np.int64) // (request.processors_per_chunk or 1)
                 self._gres[name].reshape(-1)[at] -= amount * chunks
-        others = 0
-        for node, count in zip(nodes, counts, strict=True):
-            if count:
-                others |= 1 << node
-        others = ~others
-        sums, whole = self._sums, self._whole
-        for step in range(first, last):
-            sums[step] -= taken[step - first]
-            whole[step] &= others
 
     def book(self, booking: Booking, index: dict[str, int]) -> None:
         """Take out what a booking keeps."""

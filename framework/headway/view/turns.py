@@ -130,28 +130,41 @@ class Turns:
 
     def _serve_in_turn(self, reason: str) -> bool:
         """Serve while no profile is needed; whether there is a candidate that needs a profile."""
-        view, jobs = self._view, self._jobs
-        domain, now = view.domain, view.now
-        count = len(jobs)
         if not self._plan:
-            while self._at < count and jobs[self._at].processors <= domain.free:
-                self._start(jobs[self._at], reason)
-                self._at += 1
-            if self._at == count or not domain.free:
-                return False
-            by_size = view._by_size()
-            if not by_size.sizes(domain.free):
+            if not self._start_up_to_the_head(reason):
                 return False
             if not self.depth:
                 return True
-            head = jobs[self._at]
-            start, self._extra = shadow(head.processors, now, domain.free, domain.running, view.resolution)
-            if start == _INF:
-                self._extra = domain.total
-            self._plan.append(Planned(head, head.processors, head.expected_runtime, start))
+            self._book_the_head()
+        return self._backfill(reason)
+
+    def _start_up_to_the_head(self, reason: str) -> bool:
+        """Start jobs in their order up to the head, which does not fit; whether a job behind it fits."""
+        jobs, domain = self._jobs, self._view.domain
+        count = len(jobs)
+        while self._at < count and jobs[self._at].processors <= domain.free:
+            self._start(jobs[self._at], reason)
             self._at += 1
-        else:
-            by_size = view._by_size()
+        if self._at == count or not domain.free:
+            return False
+        return bool(self._view._by_size().sizes(domain.free))
+
+    def _book_the_head(self) -> None:
+        """Book the first job that does not fit, at its shadow time."""
+        view, head = self._view, self._jobs[self._at]
+        domain = view.domain
+        start, self._extra = shadow(head.processors, view.now, domain.free, domain.running, view.resolution)
+        if start == _INF:
+            self._extra = domain.total
+        self._plan.append(Planned(head, head.processors, head.expected_runtime, start))
+        self._at += 1
+
+    def _backfill(self, reason: str) -> bool:
+        """Start what the only booking lets start, as long as each is the next in turn; whether a job is a
+        candidate that is not."""
+        view, jobs = self._view, self._jobs
+        domain, now = view.domain, view.now
+        count, by_size = len(jobs), view._by_size()
         start = self._plan[0].start
         short = count - self._at <= _SHORT
         while self._at < count:
@@ -271,8 +284,12 @@ class Turns:
             self._book_upto(ahead, last)
             return job
         spans = ahead.spans(self._view.now, start, end, by_size.longest)
-        if not spans:
-            return None
+        return self._first_within(spans, last) if spans else None
+
+    def _first_within(self, spans: Sequence[tuple[int, float]], last: int) -> Job | None:
+        """The first job before the place ``last`` that could run in one of these stretches (see
+        :meth:`Ahead.spans`)."""
+        jobs, by_size = self._jobs, self._view._by_size()
         begin, bound = jobs[self._at].order, jobs[last].order
         found, early, at = None, self._early, 0
         for size in by_size.sizes(spans[-1][0]):
@@ -332,11 +349,14 @@ class Turns:
                 self._ahead = self._as_it_was()
             while self.owes:
                 self._book_upto(self._ahead, self._at + 1)
+        told = len(self._plan), len(self._begun)
+        if told != self._told:
+            self._told = told
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give the view all bookings, each with what it leaves at its start."""
         view, plan = self._view, self._plan
-        told = len(plan), len(self._begun)
-        if told == self._told:
-            return
-        self._told = told
         bookings = view._bookings
         ahead = released(*self._slate)
         behind = made = 0
