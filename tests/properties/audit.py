@@ -10,39 +10,48 @@ from headway import events as ev
 from headway.model import ClusterDescription, JobDescription, Placement, processors_of
 
 
-def audit(run: Run, cluster: ClusterDescription) -> None:
-    """Every job on nodes that exist, are up and suit it; nothing given twice; each job over once."""
-    nodes = {node.name: node for node in cluster.nodes}
-    flat = {pool.name: pool.processors for pool in cluster.pools if pool.flat}
-    only = cluster.pools[0].name
-    jobs: dict[str, JobDescription] = {}
-    where: dict[str, Placement] = {}
-    used: Counter[str] = Counter()
-    memory: Counter[str] = Counter()
-    gres: dict[str, Counter[str]] = defaultdict(Counter)
-    down: set[str] = set()
-    ended: Counter[str] = Counter()
+class Use:
+    """What is taken of each flat pool and of each node."""
 
-    def move(job_id: str, sign: int) -> None:
-        job = jobs[job_id]
-        pool = job.pool or only
-        if pool in flat:
+    def __init__(self, cluster: ClusterDescription) -> None:
+        self.flat = {pool.name: pool.processors for pool in cluster.pools if pool.flat}
+        self._nodes = {node.name: node for node in cluster.nodes}
+        self._only = cluster.pools[0].name
+        self._processors: Counter[str] = Counter()
+        self._memory: Counter[str] = Counter()
+        self._gres: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def pool_of(self, job: JobDescription) -> str:
+        return job.pool or self._only
+
+    def move(self, job: JobDescription, placement: Placement, sign: int) -> None:
+        """The job takes its place (+1) or gives it back (-1)."""
+        pool, used = self.pool_of(job), self._processors
+        if pool in self.flat:
             used[pool] += sign * job.request.processors
-            assert 0 <= used[pool] <= flat[pool], f"{job_id} oversubscribes {pool}"
+            assert 0 <= used[pool] <= self.flat[pool], f"{job.id} oversubscribes {pool}"
             return
-        for name, count in where[job_id]:
-            request = job.request
+        for name, count in placement:
+            request, node = job.request, self._nodes[name]
             used[name] += sign * count
             need = request.memory_per_node or (
                 0 if request.exclusive else request.memory_per_processor * count
             )
-            memory[name] += sign * need
-            assert 0 <= used[name] <= nodes[name].processors, f"{job_id} oversubscribes {name}"
-            assert 0 <= memory[name] <= (nodes[name].memory or float("inf"))
+            self._memory[name] += sign * need
+            assert 0 <= used[name] <= node.processors, f"{job.id} oversubscribes {name}"
+            assert 0 <= self._memory[name] <= (node.memory or float("inf"))
             for resource, amount in request.gres_per_node:
-                gres[name][resource] += sign * amount
-                assert 0 <= gres[name][resource] <= dict(nodes[name].gres)[resource]
+                self._gres[name][resource] += sign * amount
+                assert 0 <= self._gres[name][resource] <= dict(node.gres)[resource]
 
+
+def audit(run: Run, cluster: ClusterDescription) -> None:
+    """Every job on nodes that exist, are up and suit it; nothing given twice; each job over once."""
+    use = Use(cluster)
+    jobs: dict[str, JobDescription] = {}
+    where: dict[str, Placement] = {}
+    down: set[str] = set()
+    ended: Counter[str] = Counter()
     for event in run.adapter.told:
         match event:
             case ev.JobSubmitted(job=job):
@@ -54,18 +63,16 @@ def audit(run: Run, cluster: ClusterDescription) -> None:
                 assert job_id not in where, f"{job_id} started twice"
                 assert not ended[job_id]
                 where[job_id] = placement
-                move(job_id, +1)
-                if (jobs[job_id].pool or only) not in flat:
+                use.move(jobs[job_id], placement, +1)
+                if use.pool_of(jobs[job_id]) not in use.flat:
                     suits(jobs[job_id], placement, cluster)
                     assert not down & {name for name, _ in placement}
             case ev.JobRequeued(job_id=job_id):
-                move(job_id, -1)
-                del where[job_id]
+                use.move(jobs[job_id], where.pop(job_id), -1)
             case ev.JobEnded(job_id=job_id):
                 ended[job_id] += 1
                 if job_id in where:
-                    move(job_id, -1)
-                    del where[job_id]
+                    use.move(jobs[job_id], where.pop(job_id), -1)
             case ev.NodeDown(node=name):
                 down.add(name)
             case ev.NodeUp(node=node):

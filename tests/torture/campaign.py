@@ -126,11 +126,7 @@ def _settle(
         for job in _hopeless(history, written, open_):
             users.act_now(job, Act("cancel", 0.0))
         if time.monotonic() - since > FORGOTTEN:
-            if note := system.mend_stuck(open_):
-                mended.append(note)
-            # A release that the system forgot when it was killed: its user says it again.
-            for job in _released(history, open_) if system.forgets else ():
-                users.act_now(job, Act("release", 0.0))
+            _remember(system, users, history, mended, open_)
         if open_ != last:
             last, since, told = open_, time.monotonic(), False
         elif not told and time.monotonic() - since > FORGOTTEN:
@@ -138,6 +134,21 @@ def _settle(
             tell("still: " + "; ".join(f"{job} {state}" for job, state in list(open_.items())[:10]))
         if time.monotonic() - since > STUCK:
             break
+    return _stuck(killer, history, open_)
+
+
+def _remember(
+    system: System, users: Users, history: History, mended: list[str], open_: dict[str, str]
+) -> None:
+    """Mend what the system forgot when it was killed; a user repeats a forgotten release."""
+    if note := system.mend_stuck(open_):
+        mended.append(note)
+    for job in _released(history, open_) if system.forgets else ():
+        users.act_now(job, Act("release", 0.0))
+
+
+def _stuck(killer: Killer, history: History, open_: dict[str, str]) -> list[Anomaly]:
+    """What headway says of jobs that do not come to their end."""
     found = []
     for job_id, state in open_.items():
         told = killer.daemon.command("explain", job_id)

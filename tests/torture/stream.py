@@ -86,6 +86,30 @@ _KINDS = {
 }  # fmt: skip
 
 
+def _acts(kind: str, a: float, b: float) -> tuple[Act, ...]:
+    """What its user does with a job of this kind, ``a`` and ``b`` seconds in; arrays aside."""
+    acts: dict[str, tuple[Act, ...]] = {
+        "held": (Act("release", a),),
+        "hold-release": (Act("hold", a / 3), Act("release", a / 3 + b)),
+        "requeued": (Act("requeue", a / 3),),
+        "cancelled": (Act("cancel", a),),
+    }
+    return acts.get(kind, ())
+
+
+def _array(rng: np.random.Generator, kind: str, after: float) -> dict[str, object]:
+    """The elements of an array, and what its user does ``after`` so many seconds."""
+    elements = int(rng.integers(3, 9))
+    acts: tuple[Act, ...] = ()
+    if kind == "array-cancelled":
+        acts = (Act("cancel", after),)
+    elif kind == "array-thinned":
+        first = int(rng.integers(1, elements))
+        last = int(rng.integers(first, elements + 1))
+        acts = (Act("cancel-elements", after, tuple(range(first, last + 1))),)
+    return {"elements": elements, "acts": acts}
+
+
 def stream(
     seed: int, shapes: list[Shape], without: frozenset[str] = frozenset(), *, longest: float = 9.0
 ) -> Iterator[Wanted]:
@@ -107,9 +131,9 @@ def stream(
         user, seconds = int(rng.integers(2)), float(rng.choice([1.0, 2.0, 3.0, 4.0, 6.0, 9.0]))
         seconds = min(seconds, longest)
         a, b = float(rng.uniform(0.5, 6.0)), float(rng.uniform(1.0, 8.0))
-        extra: dict[str, object] = {}
         if kind in without:
             kind = "plain"
+        extra: dict[str, object] = {"acts": _acts(kind, a, b)}
         if kind == "fails":
             extra = {"exit_code": int(rng.integers(1, 100))}
         elif kind == "overruns":
@@ -117,27 +141,15 @@ def stream(
             shape, seconds = shapes[0], 600.0
         elif kind.startswith("array"):
             shape = shapes[0]
-            elements = int(rng.integers(3, 9))
-            acts: tuple[Act, ...] = ()
-            if kind == "array-cancelled":
-                acts = (Act("cancel", a),)
-            elif kind == "array-thinned":
-                first = int(rng.integers(1, elements))
-                last = int(rng.integers(first, elements + 1))
-                acts = (Act("cancel-elements", a, tuple(range(first, last + 1))),)
-            extra = {"elements": elements, "acts": acts, "seconds": min(seconds, 4.0)}
+            extra = {**_array(rng, kind, a), "seconds": min(seconds, 4.0)}
         elif kind == "dependent":
             near = [n for n in plain if n >= number - REACH]
             if near:
                 extra = {"after": int(rng.choice(near)), "after_ok": bool(rng.random() < 0.5)}
         elif kind == "held":
-            extra = {"held": True, "acts": (Act("release", a),)}
-        elif kind == "hold-release":
-            extra = {"acts": (Act("hold", a / 3), Act("release", a / 3 + b))}
+            extra["held"] = True
         elif kind == "requeued":
-            extra = {"acts": (Act("requeue", a / 3),), "seconds": max(seconds, longest * 2 / 3)}
-        elif kind == "cancelled":
-            extra = {"acts": (Act("cancel", a),)}
+            extra["seconds"] = max(seconds, longest * 2 / 3)
         if kind in ("plain", "fails", "dependent"):
             plain[number] = True
         spread = {"chunks": shape.chunks, "share": shape.share, "spread": shape.spread, "seconds": seconds}

@@ -223,32 +223,16 @@ class World:
     def _act(self, actions: list[Action]) -> None:
         self.written = deepcopy(self.state)
         for action in list(actions):
-            if self.silent and isinstance(action, Submit):
-                self.brain.unanswered(self.now, action.number)
-            elif self.silent and isinstance(action, Shrink):
-                self.brain.not_shrunk(self.now, "no answer", again=True)
-            elif isinstance(action, Submit):
-                subjob = self.state.subjob(action.number)
-                self._count += 1
-                key = str(self._count)
-                self.jobs[key] = Job(key, action.number, subjob.processors, subjob.walltime)
-                self.brain.submitted(self.now, action.number, key)
-                self.written = deepcopy(self.state)
-                if action.number and self.starts_at_once and subjob.processors <= self.free:
-                    self.start(action.number)
+            if isinstance(action, Submit):
+                self._submit(action)
             elif isinstance(action, Cancel):
                 job = self.state.subjob(action.number).job
                 if job in self.jobs:
                     self.end(action.number)
             elif isinstance(action, Shrink):
-                self.shrunk.append(self.state.subjob(action.number).job)
-                self.brain.shrunk()
+                self._shrink(action)
             elif isinstance(action, Postpone):
-                if self.postpones:
-                    self.job(0).state, self.held = "pending", True
-                    self.workers.pop(self.job(0).id, None)
-                else:
-                    self.brain.not_postponed(self.now, "users cannot")
+                self._postpone()
             elif isinstance(action, Release):
                 self.held = False
             elif isinstance(action, Perform):
@@ -259,3 +243,30 @@ class World:
             else:
                 self.result = action
                 self.brain.finished()
+
+    def _submit(self, action: Submit) -> None:
+        if self.silent:
+            self.brain.unanswered(self.now, action.number)
+            return
+        subjob = self.state.subjob(action.number)
+        self._count += 1
+        key = str(self._count)
+        self.jobs[key] = Job(key, action.number, subjob.processors, subjob.walltime)
+        self.brain.submitted(self.now, action.number, key)
+        self.written = deepcopy(self.state)
+        if action.number and self.starts_at_once and subjob.processors <= self.free:
+            self.start(action.number)
+
+    def _shrink(self, action: Shrink) -> None:
+        if self.silent:
+            self.brain.not_shrunk(self.now, "no answer", again=True)
+            return
+        self.shrunk.append(self.state.subjob(action.number).job)
+        self.brain.shrunk()
+
+    def _postpone(self) -> None:
+        if self.postpones:
+            self.job(0).state, self.held = "pending", True
+            self.workers.pop(self.job(0).id, None)
+        else:
+            self.brain.not_postponed(self.now, "users cannot")

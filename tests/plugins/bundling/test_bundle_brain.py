@@ -391,6 +391,29 @@ def test_the_original_request_is_made_small_once_somebody_answers(world: World) 
     assert world.shrunk == [world.job(0).id]
 
 
+def happens(world: World, what: str) -> None:
+    """Something befalls the bundle; a "step" is nothing."""
+    if what == "minute":
+        world.step(60.0)
+    elif what == "manager":
+        world.new_manager()
+    elif what == "end":
+        running = [job.number for job in world.jobs.values() if job.state == "running" and job.number]
+        if running:
+            world.end(running[0])
+    elif what == "free":
+        world.free = min(8, world.free + 2)
+    elif what == "take":
+        world.free = max(0, world.free - 2)
+    elif what == "original":
+        if any(job.number == 0 and job.state == "pending" for job in world.jobs.values()):
+            world.start(0)
+    elif what == "damage":
+        world.handler.answers["confirm"] = Reported("confirm", False, "damaged")
+    elif what == "whole":
+        world.handler.answers.clear()
+
+
 @settings(max_examples=40)
 @given(
     steps=st.lists(
@@ -406,25 +429,7 @@ def test_no_process_ever_runs_twice_and_it_always_comes_to_its_end(
     world = World(tmp_path_factory.mktemp("world"))
     saved = 0.0
     for what in steps:
-        if what == "minute":
-            world.step(60.0)
-        elif what == "manager":
-            world.new_manager()
-        elif what == "end":
-            running = [job.number for job in world.jobs.values() if job.state == "running" and job.number]
-            if running:
-                world.end(running[0])
-        elif what == "free":
-            world.free = min(8, world.free + 2)
-        elif what == "take":
-            world.free = max(0, world.free - 2)
-        elif what == "original":
-            if any(job.number == 0 and job.state == "pending" for job in world.jobs.values()):
-                world.start(0)
-        elif what == "damage":
-            world.handler.answers["confirm"] = Reported("confirm", False, "damaged")
-        elif what == "whole":
-            world.handler.answers.clear()
+        happens(world, what)
         world.step()
         # What is saved is never given up while images are whole.
         assert world.state.saved >= saved
