@@ -106,17 +106,17 @@ def test_a_booking_counts_for_the_first_of_a_jobs_pools_when_only_others_came_si
     assert found[4] == Placed(5, 2, [4])
 
 
-class Promises:
-    """Notes the first start that is kept for each job."""
+class FirstBookings:
+    """Notes the start of the first booking of each job."""
 
     def __init__(self) -> None:
-        self.first: dict[str, float] = {}
+        self.starts: dict[str, float] = {}
 
     @hookimpl
     def control(self, state: State) -> None:
         for domain in state.domains.values():
             for booking in domain.view.bookings if domain.view is not None else ():
-                self.first.setdefault(booking.job.id, booking.start)
+                self.starts.setdefault(booking.job.id, booking.start)
 
 
 #: With a booking for each pool, a job before it in the queue may still put off the first of another pool; and
@@ -136,12 +136,12 @@ def test_where_estimates_hold_no_later_job_of_any_pool_breaks_a_promise(policy, 
     exact = case._replace(
         tiers=(0,) * len(case.tiers), jobs=tuple(job._replace(runtime=job.limit) for job in case.jobs)
     )
-    promises = Promises()
-    started = placed(exact, PROMISING[policy](), promises)
+    first_bookings = FirstBookings()
+    started = placed(exact, PROMISING[policy](), first_bookings)
     late = {
         name: (first, started[int(name)].start)
-        for name, first in promises.first.items()
+        for name, first in first_bookings.starts.items()
         if started[int(name)].start > first
     }
-    assert promises.first.keys() <= {str(at) for at in started}
+    assert first_bookings.starts.keys() <= {str(at) for at in started}
     assert late == {}

@@ -20,14 +20,7 @@ from typing import Any
 import msgspec
 
 from headway.model import Association, SitePolicy
-from headway_adapters.site_import.found import (
-    Account,
-    Imported,
-    Line,
-    shown,
-    tree_of,
-    whole,
-)  # fmt: skip
+from headway_adapters.site_import.found import Account, Imported, Line, shown, tree_of, whole
 from headway_adapters.site_import.slurm_files import SlurmFiles, read_files
 from headway_adapters.site_import.slurm_keys import without_counterpart
 from headway_adapters.site_import.slurm_machine import as_written, carry_machine

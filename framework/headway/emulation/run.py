@@ -79,13 +79,15 @@ def emulate(
     The same arguments and seed give the same result.
     """
     return _Emulation(
-        cluster, jobs, plugin_configs, catalogue, label, commands, chains, seed, faults, refused,
-        keep_decisions, journal, config_text, on_cycle, clock, start, running, power, epoch, cycle,
-        wait_for_down_nodes, tiers, latencies, about,
+        given=cluster, jobs=jobs, plugin_configs=plugin_configs, catalogue=catalogue, label=label,
+        commands=commands, chains=chains, seed=seed, faults=faults, refused=refused,
+        keep_decisions=keep_decisions, journal=journal, config_text=config_text, on_cycle=on_cycle,
+        clock=clock, start=start, running=running, power=power, epoch=epoch, cycle=cycle,
+        wait_for_down_nodes=wait_for_down_nodes, tiers=tiers, latencies=latencies, about=about,
     ).run()  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Emulation:
     """What :func:`emulate` was asked for."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from headway.model import Reservation
 from headway.state.barred import Barred
@@ -27,6 +27,28 @@ _INF = float("inf")
 
 #: Writes a time for a person.
 Clock = Callable[[float], str]
+
+
+class _Place(Protocol):
+    """A job and the pool that it faces, or a choice of the job."""
+
+    @property
+    def pool(self) -> PoolState: ...
+    @property
+    def refusal(self) -> str: ...
+    @property
+    def obstacle(self) -> Obstacle | None: ...
+    @property
+    def barrier(self) -> Barrier | None: ...
+
+
+class _OfPool(NamedTuple):
+    """What keeps a job out of one pool: the pool that the job faces, or the pool of a choice."""
+
+    #: Whether the record says so.
+    holds: Callable[[_Place], bool]
+    #: For a person, without its full stop.
+    sentence: Callable[[_Place], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,69 +67,37 @@ class Reason:
     #: Notes the job where its waker will find it; a job that events wake is found without.
     note: Callable[[Facts, Job], None] | None = None
     #: It keeps the job out of one pool. A job that was sent to several pools may be in another pool's queue.
-    of_pool: bool = False
+    of_pool: _OfPool | None = None
+
+    @classmethod
+    def in_pool(
+        cls,
+        name: str,
+        of_pool: _OfPool,
+        wakes: str,
+        sentence: Callable[[Facts, Job, Clock], str] | None = None,
+        ask: Callable[[Facts, Job], None] | None = None,
+        note: Callable[[Facts, Job], None] | None = None,
+    ) -> Reason:
+        """A reason of one pool, of which a job says what a choice says; ``sentence``: a job says this."""
+        holds, said = of_pool
+        return cls(
+            name,
+            holds=lambda state, job: holds(job),
+            wakes=wakes,
+            sentence=sentence or (lambda state, job, clock: said(job)),
+            ask=ask,
+            note=note,
+            of_pool=of_pool,
+        )
 
 
 # ---------------------------------------------------------------------- of a single pool
 
 
-class _Place(Protocol):
-    """A job and the pool that it faces, or a choice of the job."""
-
-    @property
-    def pool(self) -> PoolState: ...
-    @property
-    def refusal(self) -> str: ...
-    @property
-    def obstacle(self) -> Obstacle | None: ...
-    @property
-    def barrier(self) -> Barrier | None: ...
-
-
-def _is_refused(place: _Place) -> bool:
-    return bool(place.refusal)
-
-
-def _is_closed(place: _Place) -> bool:
-    return not place.pool.open
-
-
-def _has_obstacle(place: _Place) -> bool:
-    return place.obstacle is not None
-
-
-def _has_barrier(place: _Place) -> bool:
-    return place.barrier is not None
-
-
-def _refusal(place: _Place) -> str:
-    return f"refused: {place.refusal}"
-
-
-def _closed(place: _Place) -> str:
-    return f"pool {place.pool.name!r} is closed"
-
-
-def _obstacle(place: _Place) -> str:
-    return str(place.obstacle)
-
-
-def _barrier(place: _Place) -> str:
-    return str(place.barrier)
-
-
-#: What may keep a job out of one pool, in the order of :data:`REASONS`.
-_OF_A_POOL: tuple[tuple[Callable[[_Place], bool], Callable[[_Place], str]], ...] = (
-    (_is_refused, _refusal),
-    (_is_closed, _closed),
-    (_has_obstacle, _obstacle),
-    (_has_barrier, _barrier),
-)
-
-
 def why_not_in(choice: Choice) -> str:
     """Why that pool could not start the job, as far as the pool is the reason; "" if it is not."""
-    return next((sentence(choice) for holds, sentence in _OF_A_POOL if holds(choice)), "")
+    return next((sentence(choice) for holds, sentence in _OF_POOL if holds(choice)), "")
 
 
 def in_each(choices: Iterable[Choice]) -> str:
@@ -175,7 +165,7 @@ def _held(state: Facts, job: Job, clock: Clock) -> str:
 
 
 def _cannot_run(state: Facts, job: Job, clock: Clock) -> str:
-    return f"{_obstacle(job)}{f'; its last start failed ({job.hold_reason})' if job.failures else ''}"
+    return f"{job.obstacle}{f'; its last start failed ({job.hold_reason})' if job.failures else ''}"
 
 
 def _not_its_reservation(state: Facts, job: Job, clock: Clock) -> str:
@@ -210,22 +200,19 @@ def barred_by(state: Facts, key: Hashable) -> Barred:
 
 # ---------------------------------------------------------------------- the table
 
-_BARRIER = Reason(
+_BARRIER = Reason.in_pool(
     "barrier",
-    holds=lambda state, job: _has_barrier(job),
+    _OfPool(lambda place: place.barrier is not None, lambda place: str(place.barrier)),
     wakes="the plugin says that there may be room (`State.lifted`)",
-    sentence=lambda state, job, clock: _barrier(job),
     ask=_ask_for_barrier,
     note=note_barrier,
-    of_pool=True,
 )
 
 REASONS: tuple[Reason, ...] = (
-    Reason(
+    Reason.in_pool(
         "refusal",
-        holds=lambda state, job: _is_refused(job),
+        _OfPool(lambda place: bool(place.refusal), lambda place: f"refused: {place.refusal}"),
         wakes="nothing",
-        sentence=lambda state, job, clock: _refusal(job),
     ),
     Reason(
         "hold",
@@ -233,21 +220,18 @@ REASONS: tuple[Reason, ...] = (
         wakes="the job is released",
         sentence=_held,
     ),
-    Reason(
+    Reason.in_pool(
         "closed pool",
-        holds=lambda state, job: _is_closed(job),
+        _OfPool(lambda place: not place.pool.open, lambda place: f"pool {place.pool.name!r} is closed"),
         wakes="the pool opens",
-        sentence=lambda state, job, clock: _closed(job),
-        of_pool=True,
     ),
-    Reason(
+    Reason.in_pool(
         "obstacle",
-        holds=lambda state, job: _has_obstacle(job),
+        _OfPool(lambda place: place.obstacle is not None, lambda place: str(place.obstacle)),
         wakes="the pool, its nodes, the reservation or the licences are described anew",
         sentence=_cannot_run,
         ask=_ask_for_obstacle,
         note=_note_obstacle,
-        of_pool=True,
     ),
     Reason(
         "no such reservation",
@@ -290,6 +274,9 @@ REASONS: tuple[Reason, ...] = (
     _BARRIER,
 )
 
+#: What may keep a job out of one pool, in this order.
+_OF_POOL = tuple(reason.of_pool for reason in REASONS if reason.of_pool is not None)
+
 #: The rows that can hold for a plain job.
 _OF_PLAIN_JOBS = (_BARRIER,)
 
@@ -305,7 +292,7 @@ _REFUSED_OR_HELD, _OTHERS = REASONS[:2], REASONS[2:]
 _OF_SEVERAL_POOLS = (
     *_REFUSED_OR_HELD,
     _IN_NO_POOL,
-    *(reason for reason in _OTHERS if not reason.of_pool),
+    *(reason for reason in _OTHERS if reason.of_pool is None),
 )
 
 
