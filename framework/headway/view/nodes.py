@@ -111,7 +111,7 @@ class NodeView(NodeFits):
         except StateError as error:
             if job.status is not Status.PENDING:
                 raise
-            self._state.anomalies.append(f"a placement that cannot be had: {error}; not started")
+            self._state.anomalies.append(f"an impossible placement: {error}; not started")
             return False
         return True
 
