@@ -61,7 +61,7 @@ def test_how_much_later_than_planned_jobs_begin(tmp_path):
     found = of(tmp_path, [*began("a", 10.25, 11.5), *began("b", 20.25, 23.5)])
     assert (found.planned, found.began, found.later, found.mean) == (2, 2, (2.25, 3.15, 3.25), 2.25)
     assert str(found) == (
-        "2 of 2 planned starts came, half within 2.2 s, 95 % within 3.1 s, all within 3.2 s"
+        "2 of 2 planned starts took place, half within 2.2 s, 95 % within 3.1 s, all within 3.2 s"
     )
 
 
@@ -178,8 +178,8 @@ def test_the_command_shows_a_journal_and_writes_the_file(tmp_path, site):
     file = tmp_path / "cluster.json"
     done = CliRunner().invoke(cli, ["starts", "-c", str(site), "--out", str(file)])
     assert done.exit_code == 0, done.output
-    assert "driven: 1 of 1 planned starts came, half within 1.2 s" in done.output
-    assert "only watched: 1 of 1 planned starts came, half within 10.2 s" in done.output
+    assert "driven: 1 of 1 planned starts took place, half within 1.2 s" in done.output
+    assert "only watched: 1 of 1 planned starts took place, half within 10.2 s" in done.output
     assert "latencies: from a decision to the start half within 1.2 s" in done.output
     assert read_real_cluster(file, "").latencies == Latencies((1.25,), (2.0,))
 

@@ -72,7 +72,7 @@ def test_a_closed_pool_starts_nothing_until_it_opens() -> None:
 def test_a_pool_stays_flat_or_not() -> None:
     one = scheduler(ClusterDescription.flat(4))
     one.step(10, [ev.PoolChanged(10, PoolDescription("pool"))])
-    assert "cannot become one of nodes" in one.problems[0].message
+    assert "cannot become a pool of nodes" in one.problems[0].message
     assert one.state.pools["pool"].flat and one.state.pools["pool"].total == 4
 
 

@@ -62,7 +62,7 @@ def test_the_recorded_cluster_is_in_order() -> None:
     found = checked(lambda argv: f"LSF administrators: root {USER}\n" if argv[0] == "lsclusters" else None)
     assert fails(found) == {}
     assert list(found) == [
-        "lsf's commands", "lsf", "this LSF can", "queue normal", "privilege", "everybody's jobs", "clock"
+        "lsf's commands", "lsf", "this LSF can", "queue normal", "privilege", "all users' jobs", "clock"
     ]  # fmt: skip
     assert found["lsf"].detail == "volclava 2.2, cluster volclava"
     assert found["queue normal"].detail == "Open:Inact_Adm, hosts all"
@@ -194,7 +194,7 @@ def test_jobs_that_one_is_not_shown() -> None:
     head = output("bjobs_all_wide").splitlines()[0]
     detail, remedy = fails(
         checked(lambda argv: head if argv == ("bjobs", "-u", "all", "-a", "-w") else None)
-    )["everybody's jobs"]
+    )["all users' jobs"]
     assert detail == "0 slots by the jobs listed, 2 by the hosts"
     assert "LSB_SECURE_JOBINFO_USERS" in remedy
 

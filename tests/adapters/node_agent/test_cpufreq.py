@@ -100,7 +100,7 @@ def test_the_lower_limit_goes_down_with_the_upper_one_and_up_again(tree, clock):
 def test_cpus_that_share_a_clock_are_named(tree, clock, notes):
     tree.processors(4).policy([0, 1, 2])
     clock.set_frequency([0, 1], 2e9)
-    assert notes == ["cpus 2 share their clock with 0,1 and change too"]
+    assert notes == ["cpus 2 share their clock with 0,1 and change, too"]
 
 
 def test_a_dry_run_writes_nothing(tree, clock, tmp_path):

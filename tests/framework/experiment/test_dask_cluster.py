@@ -141,7 +141,7 @@ def test_something_else_that_listens_there(scheme: str, said: bytes) -> None:
 def test_a_worker_is_no_scheduler(address: str) -> None:
     with connected(address, 1, silent) as cluster:
         worker = next(iter(cluster.workers()))
-    with pytest.raises(Failure, match="something else answers"):
+    with pytest.raises(Failure, match="another program answers"):
         DaskCluster(worker)
 
 

@@ -210,7 +210,7 @@ def test_30_is_kept_where_starts_take_time():
 def test_32_planned_starts_stand_beside_real_ones():
     one = judged("32", campaign(method=beside()))
     assert one.outcome is Outcome.KEPT
-    assert "cluster site, driven: 10 of 12 planned starts came, half within 1.5 s" in str(one)
+    assert "cluster site, driven: 10 of 12 planned starts took place, half within 1.5 s" in str(one)
     assert one.findings[0].numbers["later p95"] == 4.0
     assert [finding.kind for finding in one.findings] == [Kind.KEPT]
 

@@ -48,8 +48,8 @@ def test_why_it_waits_is_known_until_it_starts(world: World) -> None:
     assert (placeholder.state, placeholder.reason) == ("queued", "Priority")
     world.step(times=5)
     assert world.said() == (
-        "it waits: 0 processors are free for any time; with at most 8 processes on each it would not be "
-        "complete in time"
+        "the bundle waits: 0 processors are free for any time; with at most 8 processes on each it would not "
+        "be complete in time"
     )
     world.start(0)
     world.step(times=2)

@@ -326,7 +326,7 @@ def test_what_cannot_be_is_refused_with_its_reason(command, reason):
 def test_a_job_has_a_limited_number_of_commands_and_refused_ones_do_not_count():
     asked = Asked([traced("r", 4, 100)], "10 r RP 1", "20 r ET 5", "30 r ET 5", "40 r ET 5", max_per_job=2)
     assert asked.outcomes == ["refused", "accepted", "accepted", "refused"]
-    assert "has had its 2 commands" in asked.reason
+    assert "has used all of its 2 commands" in asked.reason
     assert asked.ended("r") == (110, "completed")
 
 
@@ -474,7 +474,7 @@ def test_what_waits_and_what_was_counted_survive_a_restart():
     assert scheduler.step(2.0, known) == []
     again = [ev.ElasticCommandReceived(3.0, "s", "ET", 5), ev.JobEnded(3.0, "s")]
     assert [type(d) for d in scheduler.step(3.0, again[:1])] == []
-    assert fresh.answers[-1].reason == "job s has had its 1 commands"
+    assert fresh.answers[-1].reason == "job s has used all of its 1 commands"
     assert scheduler.step(4.0, again[1:]) == [Resize("r", 7, (), "grow: it has 7 processors now, had 5")]
 
 

@@ -150,7 +150,7 @@ def test_the_command_names_who_lost(site, tmp_path, capsys):
     journal(tmp_path / "journal.sqlite", round(time.time()) - 3600)
     cli.main(["fairness", "-c", str(site), "--since", "1d"])
     said = capsys.readouterr().out
-    assert "2 jobs that ended" in said and "50.0 %" in said and "0 run still, 0 wait" in said
+    assert "2 jobs that ended" in said and "50.0 %" in said and "0 still run, 0 wait" in said
     assert "bob" in said and "short" in said
 
 

@@ -292,7 +292,7 @@ def test_killed_before_the_order_had_its_effect():
 def test_suspended_anew_by_somebody_else_while_nobody_looked():
     site = Site(saved=suspended(Site()).plugin.checkpoint())
     assert first_look(site, 150, 130) == []
-    assert "by somebody else" in site.notices[-1]
+    assert "by another program or user" in site.notices[-1]
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == []
 
 

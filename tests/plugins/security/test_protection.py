@@ -272,7 +272,7 @@ def test_key_files_that_are_refused(keys: Keys) -> None:
         assert said in str(error.value)
 
     data.chmod(0o640)
-    refused("data.key: others may read or change it (mode 640); chmod 600")
+    refused("data.key: other users may read or change it (mode 640); chmod 600")
     data.chmod(0o600)
     keys.folder.chmod(0o777)
     refused("other users may put files there (mode 777)")
