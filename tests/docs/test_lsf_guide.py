@@ -80,5 +80,5 @@ def test_every_symptom_is_a_message_that_we_say() -> None:
         path.read_text(encoding="utf-8")
         for path in (ROOT / "adapters" / "headway_adapters" / "lsf").glob("*.py")
     )
-    for words in ("this LSF's brun fills hosts", "tells of it in two ways", "is listed twice"):
+    for words in ("this LSF's brun fills hosts", "LSF's listings contradict each other", "is listed twice"):
         assert words in sources, words

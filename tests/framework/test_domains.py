@@ -339,7 +339,7 @@ def recorded(version: str, cluster: ClusterDescription) -> RunRecord:
 
 def test_a_run_of_before_is_refused_where_pools_share_nodes():
     with pytest.raises(
-        UserError, match=r"run 7 was recorded by headway 0\.1\.0, which served pools a, b each by"
+        UserError, match=r"run 7 was recorded by headway 0\.1\.0, which served the pools a, b separately"
     ):
         scheduler_of(recorded("0.1.0", apart()), Catalogue())
     assert list(scheduler_of(recorded("0.2.0", apart()), Catalogue()).state.domains) == ["a+b", "c"]

@@ -79,7 +79,7 @@ def test_a_dedicated_job_starts_at_its_second_inside_a_reservation_that_is_kept(
     name = f"ReservationName=headway_job_{dedicated}"
     slurm_cluster.scontrol("update", name, f"StartTime={local(begin + 3000)}", "Duration=60")
     daemon.until(lambda: reservation(slurm_cluster, dedicated)["StartTime"] == local(begin + 10), 8)
-    assert any("somebody changed" in entry["reason"] for entry in daemon.said("decided"))
+    assert any("another program or user changed" in entry["reason"] for entry in daemon.said("decided"))
 
     # It survives headway's crash, and an extension of the waiting job moves its end.
     daemon.kill()

@@ -235,7 +235,7 @@ def test_a_users_reservation_is_made_respected_kept_and_removed(
     assert len([d for _, d in daemon.decisions() if isinstance(d, Reserve)]) == 2
 
     code, said = daemon.ask("unreserve", "r1", user=STRANGER)
-    assert code == 1 and "not yours" in said
+    assert code == 1 and "belongs to another user" in said
     code, said = daemon.ask("unreserve", "r1", user=OWNER)
     assert code == 0, said
     assert "headway_r1" not in reservations()

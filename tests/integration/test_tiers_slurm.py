@@ -289,7 +289,7 @@ def test_the_guides_script_is_moved_with_what_it_has_done_if_the_job_says_the_co
         (images / job).mkdir()
         (images / job / "written").touch()
     done = daemon.command("check").stdout
-    assert ("checkpoint-signal suits no job now" in done) is not says
+    assert ("checkpoint-signal applies to no job now" in done) is not says
     daemon.start("--plugin", str(plugin))
     daemon.until(lambda: daemon.events(ev.JobMigrated), what="it is moved")
     (moved,) = daemon.events(ev.JobMigrated)

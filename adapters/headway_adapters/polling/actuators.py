@@ -403,7 +403,7 @@ class Actuators:
                 deadline = time.monotonic() + options.confirm_timeout
                 while not (yield from self._is(node, "off")):
                     if time.monotonic() >= deadline:
-                        problem = f"the node is still on after {options.confirm_timeout:g} s"
+                        problem = f"it is still on after {options.confirm_timeout:g} s"
                         break
                     yield Pause(options.confirm_interval)
             if problem:

@@ -212,7 +212,7 @@ def _lines_of_associations(read: SlurmFiles, found: Imported) -> dict[tuple[str,
         first = lines.setdefault((row["Account"], row["User"]), line)
         if first is not line:
             what = f"user {row['User']!r} in account" if row["User"] else "account"
-            found.broken(line, f"the {what} {row['Account']!r} is listed already, in {first.where}")
+            found.broken(line, f"the {what} {row['Account']!r} is there already, in {first.where}")
     return lines
 
 

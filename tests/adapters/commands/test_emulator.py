@@ -215,7 +215,7 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path):
     theirs = tmp_path / "pbs"
     theirs.mkdir()
     os.chown(theirs, 12345, 12345)
-    with pytest.raises(UserError, match="found one that is user 12345's"):
+    with pytest.raises(UserError, match="found a directory that is user 12345's"):
         Emulator(theirs, EmulatorOptions("pbs"))
 
 

@@ -273,7 +273,7 @@ def test_site_commands_for_frequencies_are_a_capability_everywhere(lsf: Pretende
     lsf.ibm = True
     with adapter(lsf, actuators=sleep) as one:
         assert d.PowerDown in one.capabilities
-    with pytest.raises(UserError, match="one way to sleep"):
+    with pytest.raises(UserError, match="one of the two ways to sleep"):
         LsfAdapter({"queues": ["normal"], "power": True, "actuators": sleep}, transport=lsf)
 
 
@@ -438,7 +438,7 @@ def test_nobody_shares_a_host_that_somebody_has_whole(lsf: PretendedLsf, tmp_pat
 
 def test_without_agents_there_is_no_background(lsf: PretendedLsf) -> None:
     with ready(lsf) as one:
-        assert "only with cluster.options.agents" in refused(one, behind("5", "h2"))
+        assert "the background needs cluster.options.agents" in refused(one, behind("5", "h2"))
 
 
 def test_what_handlers_carry_out_stays_a_capability(lsf: PretendedLsf) -> None:
@@ -838,7 +838,7 @@ def test_one_strange_json_does_not_blind_us(lsf: PretendedLsf) -> None:
         assert {e.job.id for e in events(one, 0.2) if isinstance(e, ev.JobSubmitted)} == {"5", "6"}
     odd = [log["what"] for log in logs if log["event"] == "odd in lsf's output"]
     assert len(odd) == 2 and odd[1].startswith("jobs are read from text")
-    assert odd[0].startswith("each user's jobs are asked for alone")
+    assert odd[0].startswith("each user's jobs are asked for separately")
 
 
 @pytest.mark.parametrize("ibm", [False, True])

@@ -323,7 +323,7 @@ def test_unknown_states_are_tolerated_and_noted() -> None:
     )
     assert (found.jobs["5"].state, found.jobs["6"].state) == ("pending", "running")
     assert found.jobs["5"].job.held
-    assert notes == {"unknown job state 'DREAM'; such a job is left as it is"}
+    assert notes == {"unknown job state 'DREAM'; headway does not touch such a job"}
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_a_running_job_gives_slots_back() -> None:
     kept = d.Resize("5", 5, (("h1", 4), ("h2", 1)))
     assert planned(kept, placement=had) == ["bresize release '3*h2' 5"]
     assert planned(d.Resize("5", 2, (("h1", 2),)), placement=had) == ["bresize release '2*h1 4*h2' 5"]
-    with pytest.raises(writer.Unfit, match="bresize is IBM"):
+    with pytest.raises(writer.Unfit, match="only IBM Spectrum LSF has bresize"):
         planned(kept, placement=had, ibm=False)
     for wrong in [(("h2", 4),), (("h1", 4), ("h2", 5)), (("h1", 4), ("h3", 1)), (), had]:
         with pytest.raises(writer.Unfit):

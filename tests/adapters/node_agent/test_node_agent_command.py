@@ -58,7 +58,7 @@ def test_set_and_reset_by_cpus(tree, run):
     policy = tree.processors(4).policy([0, 1, 2, 3], levels=(3_000_000, 2_400_000, 1_800_000))
     code, out, err = run("set-frequency", "--cpus", "0-3", "--frequency", "2.5GHz")
     assert (code, out) == (0, "cpus 0,1,2,3: scaling_max_freq is 2400 MHz (was 3000 MHz)\n")
-    assert err == "node-agent: cpus 0,1,2,3: 2500 MHz is not a level of these cpus; 2400 MHz is\n"
+    assert err == "node-agent: cpus 0,1,2,3: 2500 MHz is not a level of these cpus; 2400 MHz is used\n"
     assert (policy / "scaling_max_freq").read_text() == "2400000\n"
     assert run("reset")[:2] == (0, "cpus 0,1,2,3: scaling_max_freq is 3000 MHz (was 2400 MHz)\n")
     assert run("reset")[:2] == (0, "nothing to give back\n")
@@ -84,7 +84,7 @@ def test_another_job_on_the_same_cpus_is_not_slowed_by_chance(tree, run, monkeyp
     both = [JobUse(n, frozenset({n}), (1,), (0, 1), 0.0, 0) for n in ("1", "2")]
     monkeypatch.setattr(agent.processes, "jobs_here", lambda: both)
     code, _, err = run("set-frequency", "--job", "1", "--frequency", "2GHz")
-    assert code == 1 and "may run on the cpus of job 2 too" in err and "--even-if-shared" in err
+    assert code == 1 and "may run on the same cpus as job 2" in err and "--even-if-shared" in err
     assert (policy / "scaling_max_freq").read_text() == "3000000\n"
 
 

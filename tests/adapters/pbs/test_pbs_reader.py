@@ -227,7 +227,7 @@ def test_a_job_that_is_sent_to_its_vnodes_for_long_is_noted(substate: int, secon
     assert notes == (
         {
             "job 1.pbshost was sent to its vnodes more than 5 minutes ago and does not run yet (substate "
-            "41): see the log of the MoM of pbshost[0], where it is to begin"
+            "41): see the log of the MoM of pbshost[0], its first host"
         }
         if odd
         else set()

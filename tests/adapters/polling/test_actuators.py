@@ -174,7 +174,7 @@ def up(*nodes: str) -> d.PowerUp:
     ("options", "says"),
     [
         ({"set_frequency": ["cpupower", "{node}"]}, r"set_frequency: expected \{hertz\} in the command"),
-        ({"set_frequency": ["x", "{node}", "{hertz}", "{user}"]}, r"\{user\} stands for nothing here"),
+        ({"set_frequency": ["x", "{node}", "{hertz}", "{user}"]}, r"\{user\} has no meaning here"),
         ({"power_down": ["{node}"], "power_up": ["x", "{node}"]}, "expected a program as the first word"),
         ({"power_down": ["off"], "power_up": ["x", "{node}"]}, r"power_down: expected \{node\}"),
         ({"power_down": ["off", "{node}"]}, "expected both or neither"),
@@ -269,7 +269,7 @@ def test_the_clock_is_given_back_when_the_job_ends(room, drive):
 
 def test_a_job_id_that_is_none_is_refused_at_once(room, drive):
     assert "is not the id of a job" in drive().it.set_frequency(d.SetFrequency("1;2", 1e9), (("n1", 2),))
-    assert "no nodes" in drive().it.set_frequency(d.SetFrequency("12", 1e9), ())
+    assert "no known nodes" in drive().it.set_frequency(d.SetFrequency("12", 1e9), ())
     assert room.ran == []
 
 

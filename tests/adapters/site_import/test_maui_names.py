@@ -33,7 +33,7 @@ def test_a_target_for_everybody_alone_is_said_to_be_left_out() -> None:
     ]
     found = made("maui", cfg=f"{cfg}\nUSERCFG[ann] FSTARGET=40")
     assert "windows" in found.plugins
-    assert any("a name without a target has its part of the rest" in text for text in said(found))
+    assert any("a name without a target gets its part of the rest" in text for text in said(found))
 
 
 def test_a_class_whose_name_is_refused_is_in_no_rule() -> None:

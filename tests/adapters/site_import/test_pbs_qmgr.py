@@ -71,7 +71,7 @@ def test_a_queue_that_is_deleted_is_gone() -> None:
     [
         (
             "set queue batch started = False",
-            "queue batch: started = False is not carried over: PBS starts none",
+            "queue batch: started = False is not carried over: PBS starts no job",
         ),
         ("set queue batch backfill_depth = 4", "queue batch: backfill_depth = 4 is not carried over"),
         (

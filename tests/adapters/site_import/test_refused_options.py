@@ -31,7 +31,7 @@ def test_what_is_refused_is_left_out_by_itself(
     found, said = accepted(name, options, Catalogue())
     assert found == kept
     assert [line.partition(" is refused by the plugin ")[0] for line in said] == places
-    assert all(f"the plugin {name}, so it is left out: {name}: " in line for line in said)
+    assert all(f"the plugin {name} and left out: {name}: " in line for line in said)
 
 
 def test_a_plugin_without_what_it_needs_is_left_out() -> None:

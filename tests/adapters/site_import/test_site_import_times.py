@@ -243,7 +243,7 @@ def test_a_standing_reservation_of_the_whole_week_has_no_gap_when_the_clock_chan
         ("HOSTLIST=n1 USERLIST=ann", "it is for certain users (USERLIST)"),
         ("HOSTLIST=n1 CLASSLIST=batch MAXTIME=60", "it is for certain users (CLASSLIST, MAXTIME)"),
         ("TASKCOUNT=64", "it names no hosts"),
-        ("HOSTLIST=n[1-4]$", "not patterns"),
+        ("HOSTLIST=n[1-4]$", "patterns are not carried over"),
         ("HOSTLIST=n1,n2 TASKCOUNT=1", "TASKCOUNT=1: all of the hosts"),
         ("HOSTLIST=n1 RESOURCES=PROCS:2", "headway keeps whole nodes"),
         ("HOSTLIST=n1 PERIOD=INFINITY", "it never ends"),

@@ -173,7 +173,7 @@ def test_a_file_that_is_gone_where_slurmctld_runs_fails_and_elsewhere_is_not_kno
     [
         ("{ batch = true }", "{ other = true }", "MANAGED of"),
         ("{ batch = true }", "{\n  -- batch = true,\n  other = true }", "MANAGED of"),
-        ('"headway:released"', '"x"', "lets users start"),
+        ('"headway:released"', '"x"', "lets users release"),
         ('"headway:user-hold"', '"x"', "loses users' holds"),
         ("local MANAGED", "-- local MANAGED", "is not headway's"),
     ],

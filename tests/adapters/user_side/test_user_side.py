@@ -134,7 +134,7 @@ def test_a_running_placeholder_is_put_back_where_its_owner_can_do_that() -> None
     assert slurms.releasing("17") == ("scontrol", "release", "17")
     lsfs = load_user_side("lsf", {})
     assert (lsfs.postponing("17"), lsfs.releasing("17")) == ((("brequeue", "-H", "17"),), ("bresume", "17"))
-    with pytest.raises(Failure, match="operators alone"):
+    with pytest.raises(Failure, match="only operators"):
         load_user_side("pbs", {}).postpone("17.server")
 
 

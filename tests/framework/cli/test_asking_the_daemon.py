@@ -139,7 +139,7 @@ def test_a_refusal_is_an_exit_code_and_a_reason(site: Any, capsys: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["elastic", "1"], "expected one of --extend"),
+        (["elastic", "1"], "expected exactly one of --extend"),
         (["elastic", "1", "--extend", "5m", "--grow", "2"], "found 2"),
         (["elastic", "1", "--extend", "soon"], "expected a time such as 30m"),
         (["elastic", "1", "--grow", "0"], "--grow"),

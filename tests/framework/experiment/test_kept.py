@@ -99,10 +99,10 @@ def test_rows_of_other_parameters_are_refused_and_left_alone(tmp_path):
     context(tmp_path, "reproduce it --set batch=5").collect("figure", tasks([1]), {"batch": 5})
     before = (tmp_path / "figure.csv").read_bytes()
     with pytest.raises(
-        UserError, match=r"figure\.csv.*expected those of `reproduce it --set batch=7`"
+        UserError, match=r"figure\.csv.*expected the parameters of `reproduce it --set batch=7`"
     ) as info:
         context(tmp_path, "reproduce it --set batch=7").collect("figure", tasks([1]), {"batch": 7})
-    assert "found those of `reproduce it --set batch=5`" in str(info.value)
+    assert "found the parameters of `reproduce it --set batch=5`" in str(info.value)
     assert "without --keep" in str(info.value)
     assert (tmp_path / "figure.csv").read_bytes() == before
     # Another experiment in the same directory is none of its business.

@@ -82,7 +82,7 @@ def test_jobs_enter_held_for_headway_and_users_holds_stay_theirs(filtered: Any) 
     shipped = lua.read_text()
     for text, wrong in (
         (shipped.replace("{ batch = true }", "{ other = true }"), "MANAGED of"),
-        (shipped.replace("headway:released", "x"), "lets users start"),
+        (shipped.replace("headway:released", "x"), "lets users release"),
         (shipped.replace("headway:user-hold", "x"), "loses users' holds"),
         ("function slurm_job_submit(a, b, c) return slurm.SUCCESS end", "is not headway's"),
     ):

@@ -110,7 +110,7 @@ def test_the_reason_of_a_delay_stands_at_the_job() -> None:
     cluster = flat()
     scheduler = Scheduler(cluster, plugged(Fcfs(), cap(watts=50, slow=False)))
     scheduler.step(0, [ev.JobSubmitted(0, traced("1", 1, 9).job), ev.JobSubmitted(0, traced("2", 1, 9).job)])
-    assert "power cap of pool 'pool': 40 W are drawn of 50 W" in scheduler.state.jobs["2"].veto
+    assert "power cap of pool 'pool': 40 W of 50 W are drawn" in scheduler.state.jobs["2"].veto
 
 
 def test_a_delayed_job_is_not_overtaken_unless_that_is_wished_for() -> None:

@@ -1,4 +1,4 @@
-"""Rates of users who log on, submit and log off: the vectors of Medernach 2005, and what always holds."""
+"""Rates of users that log on, submit and log off: the vectors of Medernach 2005, and what always holds."""
 
 from __future__ import annotations
 

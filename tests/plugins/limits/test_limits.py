@@ -209,7 +209,7 @@ def test_the_guard_refuses_a_start_that_no_policy_made():
 
 BAD = [
     ({"usr": {}}, r"of: usr: user, account, .* found 'usr'.*user"),
-    ({"user+user": {}}, "of: user\\+user: each of them once"),
+    ({"user+user": {}}, "of: user\\+user: each name of a combination once"),
     ({"user+pool": {"ann": {"jobs": 1}}}, r"of: user\+pool: user\+pool, such as \*\+\*, found 'ann'"),
     ({"all": {"ann": {"jobs": 1}}}, "of: all: .* found 'ann'"),
     ({"user": {"*": {"jobs": -1}}}, r"of\.user\.\*\.jobs: .*0"),

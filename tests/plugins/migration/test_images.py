@@ -158,7 +158,7 @@ def test_records_are_the_daemons_alone(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_open_to_all_needs_the_sticky_bit(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    assert "everybody can remove" in Images(tmp_path, method="test").check()[0].detail
+    assert "every user can remove" in Images(tmp_path, method="test").check()[0].detail
     tmp_path.chmod(0o1777)
     assert Images(tmp_path, method="test").check()[0].ok
     assert not Images(tmp_path / "none", method="test").check()[0].ok

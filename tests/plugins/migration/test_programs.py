@@ -136,7 +136,7 @@ def test_what_is_no_process_is_not_dumped(
     one = criu(program, images, finder=first_process(tmp_path, answer))
     one.perform(MOVE, "prepare")
     report = one.perform(MOVE, "dump")
-    assert not report.ok and "expected a process's number" in report.message
+    assert not report.ok and "expected the number of a process" in report.message
 
 
 def test_criu_leaves_jobs_of_several_nodes_alone(program: StandIn, images: Path) -> None:

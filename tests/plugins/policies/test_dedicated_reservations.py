@@ -296,7 +296,7 @@ def test_one_that_somebody_changed_is_made_as_it_was(changed: Reservation) -> No
     site.step(1)
     decisions = site.step(20, ReservationMade(20, changed))
     assert [r[:3] for r in reserved(decisions)] == [("job_d", 100, 150)]
-    assert "somebody changed" in why(decisions)
+    assert "another program or user changed" in why(decisions)
     site.step(21)
     assert site.step(22) == []
 

@@ -191,7 +191,7 @@ def test_a_resumption_that_was_vetoed_was_not_told():
     site = Site(others=[Veto()])
     suspended(site)
     assert site.step(302, ev.JobEnded(302, "b", "completed")) == []
-    assert "was told to run again" not in said(site)
+    assert "was resumed at" not in said(site)
     assert site.step(362) == ["!a"]
     assert site.notices == []
 
@@ -217,7 +217,7 @@ def test_one_that_is_told_and_does_not_run_is_told_again():
     site = suspended(Site())
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == ["!a"]
     assert site.step(261) == ["!a"]
-    assert "told again" in site.notices[-1]
+    assert "resumed again" in site.notices[-1]
 
 
 @pytest.mark.parametrize("order", ["submission", "priority"])

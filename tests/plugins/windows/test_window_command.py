@@ -192,8 +192,8 @@ def test_a_run_without_windows(tmp_path):
     ("arguments", "message"),
     [
         ([], "expected either --config or --journal"),
-        (["--length", "3h"], "--length: expected --list with it"),
-        (["--journal", "j", "--order", "PRIO"], "--order: expected --list with it"),
+        (["--length", "3h"], "--length: expected --list beside it"),
+        (["--journal", "j", "--order", "PRIO"], "--order: expected --list beside it"),
         (["--list", "x.csv"], "--list: expected --processors and --length beside it"),
         (["--list", "x.csv", "--journal", "j"], "expected either --list, or a live window"),
     ],
