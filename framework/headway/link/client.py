@@ -11,13 +11,13 @@ from headway.link.channel import Channel, connect
 class Client:
     """Asks one server. Not for several threads at once."""
 
-    def __init__(self, address: str, key: bytes, seconds: float = 5.0, *, whom: str = "agent") -> None:
-        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait. ``whom``: the server's
+    def __init__(self, address: str, key: bytes, seconds: float = 5.0, *, peer: str = "agent") -> None:
+        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait. ``peer``: the server's
         name in messages."""
         self.address = address
         self._key = key
         self._seconds = seconds
-        self._whom = whom
+        self._peer = peer
         self._channel: Channel | None = None
 
     def ask(self, message: Any) -> Any:
@@ -46,10 +46,10 @@ class Client:
             return self._channel.receive()
         except Failure as error:
             self.close()
-            raise type(error)(f"{self._whom} at {self.address}: {error}") from error
+            raise type(error)(f"{self._peer} at {self.address}: {error}") from error
         except (OSError, ValueError) as error:
             self.close()
-            raise Failure(f"{self._whom} at {self.address}: {error}") from error
+            raise Failure(f"{self._peer} at {self.address}: {error}") from error
 
     def close(self) -> None:
         if self._channel is not None:

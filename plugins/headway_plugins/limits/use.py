@@ -229,9 +229,9 @@ class Holder:
             for measure, limit in limits.items():
                 wanted = asked(job, measure) if limits is self.single else self._asked(job, measure)
                 if wanted > _highest(limit) and measure not in others:
-                    whom = "one job of " if limits is self.single else ""
+                    scope = "one job of " if limits is self.single else ""
                     return (
-                        f"it asks for {wanted:g} {unit(measure)}, and the limit of {whom}{self.label} is "
+                        f"it asks for {wanted:g} {unit(measure)}, and the limit of {scope}{self.label} is "
                         f"{limit:g}"
                     )
         return ""

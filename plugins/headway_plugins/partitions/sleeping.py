@@ -257,8 +257,8 @@ class SleepingNodes(NodeSites):
         if wake:
             self._counts["nodes_woken"] += len(wake)
             waiting = [job for job, name in self._wanted.items() if set(self._nodes(name)) & set(wake)]
-            whom = f"job {waiting[0]}" if len(waiting) == 1 else f"{len(waiting)} jobs"
-            yield PowerUp(wake, f"partitions for {whom}")
+            waiters = f"job {waiting[0]}" if len(waiting) == 1 else f"{len(waiting)} jobs"
+            yield PowerUp(wake, f"partitions for {waiters}")
         if sleep:
             yield PowerDown(sleep, "no partition needs them")
 

@@ -445,8 +445,8 @@ class Preemption(Plugin):
         placement = self._places.place(claim.job, (), claim.pool)
         if placement is None:
             return None
-        whom = " and ".join(f"job {name}" for name in claim.victims)
-        return start_in(claim.pool, claim.job, placement, f"in the place of {whom}")
+        victims = " and ".join(f"job {name}" for name in claim.victims)
+        return start_in(claim.pool, claim.job, placement, f"in the place of {victims}")
 
     def _give_up(self, claim: Claim, stay: Sequence[str], why: str, state: State) -> None:
         """Room is not made: the jobs that stay are left alone, and the waiting job is looked at anew."""
@@ -454,8 +454,8 @@ class Preemption(Plugin):
         self._judge.stays = {name: since for name, since in self._judge.stays.items() if name in state.jobs}
         self._judge.stays.update((name, claim.victims[name].started) for name in stay)
         self._drop(claim, state, stay)
-        whom = ", ".join(f"job {name}" for name in stay or claim.victims)
-        state.notices.append(f"{whom} does not make room for job {claim.job.id}: {why}")
+        victims = ", ".join(f"job {name}" for name in stay or claim.victims)
+        state.notices.append(f"{victims} does not make room for job {claim.job.id}: {why}")
         claim.pool.domain.touch()
 
     def _drop(self, claim: Claim, state: State, stay: Sequence[str] = ()) -> None:

@@ -239,7 +239,8 @@ def test_sizes_and_limits(site: Callable[..., Site], flavour: str) -> None:
     lsf.until(ev.JobStarted, job)
     if flavour == "volclava":
         assert "refuses to change the limit" in lsf.apply(d.SetTimeLimit(job, 1200.0), accepted=False)
-        assert "only IBM Spectrum LSF has bresize" in lsf.apply(d.Resize(job, 1, (("node1", 1),)), accepted=False)
+        said = lsf.apply(d.Resize(job, 1, (("node1", 1),)), accepted=False)
+        assert "only IBM Spectrum LSF has bresize" in said
         return
     lsf.apply(d.SetTimeLimit(job, 1200.0))
     assert lsf.until(ev.JobChanged, job).job.request.walltime == 1200.0

@@ -245,7 +245,7 @@ def test_processes_end_with_their_worker_however_it_ends(tmp_path: Path) -> None
 
 def test_who_has_another_key_is_refused(site: Site) -> None:
     assert site.server is not None
-    client = Client(site.server.address, b"x" * 32, whom="manager")
+    client = Client(site.server.address, b"x" * 32, peer="manager")
     with pytest.raises(Exception, match="manager at"):
         client.ask({"ask": "cancel"})
 

@@ -489,7 +489,7 @@ def _ask_manager(place: Place, message: Any) -> None:
     end = time.monotonic() + _BEGINS
     while True:
         try:
-            client = Client(place.address, read_key(place.key), whom="manager")
+            client = Client(place.address, read_key(place.key), peer="manager")
             client.ask(msgspec.to_builtins(message))
             client.close()
             return

@@ -129,7 +129,7 @@ class Worker:
             if self._client is None or self._client.address != address:
                 if self._client is not None:
                     self._client.close()
-                self._client = Client(address, self._key, _ANSWER, whom="manager")
+                self._client = Client(address, self._key, _ANSWER, peer="manager")
             answer = self._client.ask(msgspec.to_builtins(Told(report), str_keys=True))
             orders = msgspec.convert(answer, type=Orders)
         except (Failure, msgspec.ValidationError) as error:
