@@ -1,4 +1,4 @@
-"""Which adapters a configuration can name: those that are installed, and those of files."""
+"""Which adapters a configuration can name: those that are installed, and the adapters of files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FileAdapter:
 
 @dataclass(frozen=True)
 class Adapters:
-    """The installed adapters, and those of files."""
+    """The installed adapters, and the adapters of files."""
 
     of_files: tuple[FileAdapter, ...] = ()
 
@@ -81,7 +81,7 @@ class Adapters:
         )
 
 
-#: Without those of files.
+#: The installed adapters alone.
 INSTALLED = Adapters()
 
 

@@ -58,7 +58,7 @@ class Driven:
         return self._take(moment[1])
 
     def _take(self, told: Sequence[ev.Event]) -> list[ev.Event]:
-        """The events but those about jobs of earlier tests, which some systems go on listing."""
+        """The events without the jobs of earlier tests, which some systems go on listing."""
         jobs = (ev.JobSubmitted, ev.JobStarted, ev.JobEnded)
         kept = [e for e in told if not isinstance(e, jobs) or about(e) in self.site.mine]
         self.events += kept
