@@ -437,7 +437,7 @@ def _constants(logs: Sequence[Row]) -> Claim:
         "Pitfalls 15, 16, 24", "11 of the archive's 16 logs have estimates; 2 to 4 levels of "
         "multiprogramming; partitions of 512 (BlueGene/L) and of powers of two from 2 (T3D)",
         f"{sum(have)} of the {len(have)} logs at hand have estimates; rule 16 warns above {LEVELS} levels; "
-        "the other constants are those of machines and not measured",
+        "the other constants belong to machines and are not measured",
         "-" if logs else "not run",
     )  # fmt: skip
 
