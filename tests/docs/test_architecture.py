@@ -101,7 +101,7 @@ def test_the_outcomes_of_a_job_are_named():
 def test_the_cycle_names_every_hook():
     hooks = {name for name in vars(HookSpecs) if not name.startswith("_")}
     assert hooks <= set(names(PAGES["cycle.md"]))
-    assert f"Every {CHECKPOINT_CYCLES} cycles" in PAGES["cycle.md"]
+    assert f"every {CHECKPOINT_CYCLES} cycles" in PAGES["cycle.md"]
 
 
 def test_the_hooks_of_a_cycle_are_named_in_the_order_in_which_they_are_called():
