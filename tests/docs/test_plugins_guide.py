@@ -18,13 +18,13 @@ from structlog.testing import capture_logs
 
 from headway import cli
 from headway.config import parse_config
-from headway.daemon.explain import explain
 from headway.daemon.memory import saved_states
 from headway.decisions import Reserve, Start
 from headway.emulation import emulate
 from headway.errors import UserError
 from headway.events import ElasticCommandReceived, JobEnded, JobStarted, JobSubmitted, NodeDown, NodeUp
 from headway.hookspecs import HookSpecs, Plugin, hookimpl
+from headway.inquiry import explain
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
 from headway.plugins import GROUP, PRESETS, Catalogue, PluginConfig, Plugins, Traits

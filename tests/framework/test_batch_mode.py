@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from headway import events as ev
 from headway.config import parse_config
-from headway.daemon.explain import explain
 from headway.daemon.replay import replay
 from headway.decisions import Kill, SetTimeLimit, Start
 from headway.emulation import emulate as emulate_configured
@@ -19,6 +18,7 @@ from headway.errors import UserError
 from headway.experiment.definition import load_campaign
 from headway.experiment.execution import run_campaign
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.journal import Journal
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig

@@ -9,11 +9,11 @@ import pytest
 from building import described, node_cluster, plugged
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.daemon.replay import scheduler_of
 from headway.decisions import Decision, Start
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.journal import RunInfo, RunRecord
 from headway.model import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
 from headway.model.nodes import sharing_nodes

@@ -6,8 +6,8 @@ import pytest
 from building import alike, described, node_cluster, plugged
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.decisions import Resize
+from headway.inquiry import explain
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler, plain_clock
 from headway.scheduler.gate import take_effect

@@ -8,8 +8,8 @@ from building import described
 
 from headway import decisions as d
 from headway import events as ev
-from headway.daemon.explain import told_once
 from headway.journal import Journal, RunInfo
+from headway.journal.job_history import told_once
 from headway.model import ClusterDescription
 
 INFO = RunInfo("drive", 1.0, "test", "", 0, ClusterDescription.flat(4))

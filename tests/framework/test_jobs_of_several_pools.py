@@ -10,10 +10,10 @@ import pytest
 from building import OneOfEachUser, described, emulate, node_cluster, plugged, traced
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.decisions import Decision, Start
 from headway.emulation.live_copy import Copy
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.model import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
 from headway.scheduler import Scheduler, plain_clock
 from headway.state import Barrier, Job, State, Status

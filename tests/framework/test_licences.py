@@ -9,9 +9,9 @@ import pytest
 from building import POLICIES, alike, described, node_cluster, plugged, traced
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.decisions import Start
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler, plain_clock
 from headway_adapters.emulated import EmulatedAdapter, Faults

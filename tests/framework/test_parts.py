@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.errors import StateError
+from headway.inquiry import explain
 from headway.model import (
     ClusterDescription,
     JobDescription,

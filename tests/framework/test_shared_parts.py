@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.errors import StateError
+from headway.inquiry import explain
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
 from headway.model.parts import placements_of
 from headway.scheduler import Scheduler, plain_clock

@@ -8,10 +8,10 @@ import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.decisions import Migrate, Resize, Start, SwapTiers
 from headway.errors import StateError
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.model import ClusterDescription, NodeDescription
 from headway.scheduler import Scheduler
 from headway.scheduler.gate import take_effect

@@ -13,7 +13,7 @@ from slurm_cluster import SlurmCluster
 from waiting import until
 
 from headway import events as ev
-from headway.daemon.explain import explain
+from headway.inquiry import explain
 from headway.model import Request, SwitchDescription
 from headway.scheduler import Scheduler
 from headway_plugins.placement.topology.plugin import Tree, TreeOptions

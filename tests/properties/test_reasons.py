@@ -11,9 +11,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway.daemon.explain import explain, why_not_started
 from headway.decisions import Start
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain, why_not_started
 from headway.model import (
     ClusterDescription,
     Dependency,

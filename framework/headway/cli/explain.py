@@ -126,8 +126,8 @@ def _configured(path: Path, adapters: Adapters, journal_only: bool) -> Config:
 def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
     """The job's whole id, and what the plugins make of the cluster as it is now."""
     from headway.config import live_adapter
-    from headway.daemon.explain import explain, find_job
     from headway.emulation.live_copy import Copy
+    from headway.inquiry import explain, find_job
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
     from headway.state.records import ON_NODES
@@ -244,8 +244,8 @@ def _from_journal(
     journal_path: str, catalogue: Catalogue, adapters: Adapters, job_id: str
 ) -> tuple[str, list[str]]:
     """The job's whole id, and what the last recorded run knew at its end."""
-    from headway.daemon.explain import explain
     from headway.daemon.replay import config_of, scheduler_of
+    from headway.inquiry import explain
     from headway.journal import Journal
 
     with Journal.open(journal_path, create=False, read_only=True) as journal:
@@ -262,8 +262,8 @@ def _from_journal(
 
 def _history(journal_path: str, job_id: str) -> tuple[list[str], str]:
     """What the journal says about the job, and why its last start failed, if it did."""
-    from headway.daemon.explain import last_failure
     from headway.journal import Journal
+    from headway.journal.job_history import last_failure
 
     if not may_have_journal(journal_path):
         return [], ""
@@ -286,7 +286,7 @@ def _elements(journal_path: str, array_id: str) -> list[str]:
 
 
 def _sentences(history: Sequence[HistoryEntry]) -> list[str]:
-    from headway.daemon.explain import told_once
+    from headway.journal.job_history import told_once
 
     lines = []
     for entry in told_once(history):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from headway.daemon.explain import why_not_started
+from headway.inquiry import why_not_started
 from headway.results import LeftWaiting
 from headway.scheduler import Scheduler
 from headway.state import Status

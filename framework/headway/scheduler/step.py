@@ -13,7 +13,7 @@ guard that every start passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -28,7 +28,7 @@ from headway.plugins.observers import Observers
 from headway.scheduler.gate import Gate
 from headway.scheduler.passes import Passes
 from headway.scheduler.wiring import ask_plugins
-from headway.state import State, Status
+from headway.state import Job, State, Status
 from headway.state.choices import name_pools
 from headway.view import View
 
@@ -124,6 +124,7 @@ class Scheduler:
         self._has_reactors = bool(self._react)
         self._has_finishers = self._monitor or any((self._control, self._revise, self._veto, self._decided))
         self._answer = self._caller("answer")
+        self._explain = self._caller("explain")
         self._checkpoint = self._caller("checkpoint")
         self._promised = self._caller("promised")
         #: Of each plugin that promises: how often that had changed when it was asked last.
@@ -316,6 +317,17 @@ class Scheduler:
         """What became of a user's request; None if no plugin served it."""
         found = self._answer.first(request)
         return found if isinstance(found, Answer) else None
+
+    def explanations(
+        self, job: Job, question: str, clock: Callable[[float], str]
+    ) -> Iterator[tuple[str, Any]]:
+        """What plugins say to a question about a job, each with its name: see the hook ``explain``."""
+        return self._explain.each(job, question, job.domain.view, clock)
+
+    @property
+    def wished(self) -> Collection[str]:
+        """In monitor mode: the jobs whose start was wished for and that had not started by the last step."""
+        return self._wished
 
     def checkpoint(self, of: Collection[str] | None = None) -> dict[str, Any]:
         """What plugins want to keep over a restart, by name, and what only the state knows; ``of``: of these

@@ -10,10 +10,10 @@ import pytest
 from commandline import Headway
 
 from headway import __version__
-from headway.daemon.explain import last_failure
 from headway.decisions import Kill, Start
 from headway.events import DecisionFailed, JobChanged, JobEnded, JobStarted, JobSubmitted
 from headway.journal import Journal, RunInfo
+from headway.journal.job_history import last_failure
 from headway.journal.records import HistoryEntry
 from headway.model import ClusterDescription, JobDescription, Request
 from headway.model.modes import Mode

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from building import alike, described, node_cluster, plugged
 
-from headway.daemon.explain import explain
 from headway.decisions import Reserve, Start, Unreserve
 from headway.errors import UserError
 from headway.events import DecisionFailed, JobEnded, JobSubmitted, ReservationMade
+from headway.inquiry import explain
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler

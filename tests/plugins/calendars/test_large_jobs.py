@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.daemon.explain import explain
 from headway.decisions import Start
 from headway.emulation import emulate
 from headway.errors import UserError
 from headway.events import JobEnded, JobSubmitted
+from headway.inquiry import explain
 from headway.model import ClusterDescription, JobDescription, Request
 from headway.partitions.description import TorusConfig
 from headway.plugins import Catalogue, PluginConfig, Plugins

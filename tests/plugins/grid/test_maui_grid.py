@@ -10,9 +10,9 @@ from building import described, plugged, traced
 
 from headway import events as ev
 from headway.config import load_config
-from headway.daemon.explain import explain
 from headway.decisions import Start
 from headway.emulation import emulate
+from headway.inquiry import explain
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
 from headway.scheduler import Scheduler, plain_clock

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.decisions import Start
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.model import ClusterDescription, PoolDescription
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler, plain_clock

@@ -8,9 +8,9 @@ import pytest
 from building import described, plugged
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.decisions import Start
 from headway.errors import UserError
+from headway.inquiry import explain
 from headway.model import Association, ClusterDescription, SitePolicy
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler, plain_clock

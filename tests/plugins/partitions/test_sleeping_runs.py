@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.daemon.explain import explain
 from headway.decisions import PowerDown, PowerUp
 from headway.emulation import emulate
 from headway.errors import UserError
@@ -23,6 +22,7 @@ from headway.events import (
     NodePowerChanged,
     NodeUp,
 )
+from headway.inquiry import explain
 from headway.model import (
     ClusterDescription,
     JobDescription,

@@ -11,7 +11,7 @@ from building import alike, emulate, node_cluster, plugged, traced
 from pydantic import ValidationError
 
 from headway import events as ev
-from headway.daemon.explain import explain
+from headway.inquiry import explain
 from headway.model import JobDescription, NodeDescription, Request
 from headway.model.parts import together
 from headway.scheduler import Scheduler

@@ -7,8 +7,8 @@ import pytest
 from building import described, plugged
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.model import ClusterDescription, Reservation
 from headway.resources.profile import Profile
 from headway.scheduler import Scheduler, plain_clock

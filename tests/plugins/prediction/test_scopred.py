@@ -8,8 +8,8 @@ import pytest
 from building import alike, described, node_cluster, plugged
 
 from headway import events as ev
-from headway.daemon.explain import explain
 from headway.errors import UserError
+from headway.inquiry import explain
 from headway.model import ClusterDescription, PoolDescription
 from headway.plugins import Catalogue, PluginConfig, make_plugin
 from headway.scheduler import Scheduler

@@ -10,12 +10,12 @@ from building import alike, described, emulate, node_cluster, plugged, traced
 
 from headway import events as ev
 from headway.config import parse_config
-from headway.daemon.explain import explain
 from headway.daemon.replay import replay
 from headway.decisions import Kill, Requeue, Resume, Signal, Start, Suspend
 from headway.emulation import emulate as whole_run
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
+from headway.inquiry import explain
 from headway.journal import Journal
 from headway.metrics.system import system_metrics
 from headway.model import ClusterDescription, NodeDescription, Reservation

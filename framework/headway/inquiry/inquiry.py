@@ -1,0 +1,44 @@
+"""One scheduler between two of its steps: what every report and every sentence is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from headway.decisions import Decision, Start
+from headway.scheduler import Scheduler, plain_clock
+from headway.state import Job, State, Status
+
+
+@dataclass(eq=False)
+class Inquiry:
+    """What is asked of a scheduler between two steps. It is of no use after the next step."""
+
+    scheduler: Scheduler
+    #: Writes a time for a person.
+    clock: Callable[[float], str] = plain_clock
+    #: Decisions that the scheduler made and that are not carried out: what would be done now.
+    wished: Sequence[Decision] = ()
+
+    @property
+    def state(self) -> State:
+        return self.scheduler.state
+
+    @cached_property
+    def wished_starts(self) -> dict[str, Start]:
+        """The wished starts by job id."""
+        return {decision.job_id: decision for decision in self.wished if isinstance(decision, Start)}
+
+    @cached_property
+    def suspended(self) -> tuple[Job, ...]:
+        """The jobs that are suspended."""
+        return tuple([job for job in self.state.jobs.values() if job.status is Status.SUSPENDED])
+
+    def said(
+        self, job: Job, question: str, clock: Callable[[float], str] = plain_clock
+    ) -> Iterator[tuple[str, str]]:
+        """What plugins answer to a question about a job (hook ``explain``), each with its name."""
+        for name, answer in self.scheduler.explanations(job, question, clock):
+            if answer:
+                yield name, str(answer)
