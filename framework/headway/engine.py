@@ -17,6 +17,7 @@ import structlog
 from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import Decision, Start
 from headway.events import Event
+from headway.inquiry.cycles import Cycle
 from headway.journal import JournalWriter, NullJournal
 from headway.journal.latencies import SAVED_AS, LatencyMeter
 from headway.model.modes import Mode
@@ -47,14 +48,15 @@ class RequestSource(Protocol):
     def take(self, now: float) -> Sequence[Event]:
         """The requests since the last call, as events of ``now`` (absolute seconds)."""
 
-    def served(
-        self,
-        now: float,
-        scheduler: Scheduler,
-        decisions: Sequence[Decision],
-        outcomes: Sequence[Outcome],
-    ) -> None:
+    def served(self, cycle: Cycle, scheduler: Scheduler) -> None:
         """A cycle is over: what was taken can be answered."""
+
+    def answer_questions(self, scheduler: Scheduler) -> None:
+        """Between two steps: what needs no cycle can be answered, for a short time."""
+
+    def was_woken_to_answer(self) -> bool:
+        """Whether the adapter's wait was ended, since this was asked last, for what needs no cycle and for
+        nothing else."""
 
     def failed(self, problem: Problem) -> None:
         """A plugin failed, or something made no sense; the log has it already."""
@@ -164,10 +166,14 @@ class Engine:
         on_cycle, on_decisions = self._on_cycle, self._on_decisions
         plain = not self.journal.enabled and self.mode is not Mode.MONITOR and self._requests is None
         while (ends := self._end()) is None:
+            if self._requests is not None:
+                self._requests.answer_questions(scheduler)
             moment = wait(next_wakeup())
             if moment is None:
                 return Stopped.FINISHED
             now, events = moment
+            if self._only_asked(now, events):
+                continue
             if plain:
                 decisions = step(now, events)
                 if decisions:
@@ -182,15 +188,24 @@ class Engine:
                 on_cycle(now)
         return ends
 
+    def _only_asked(self, now: float, events: Sequence[Event]) -> bool:
+        """Whether the wait ended for a question alone: a step would find nothing to do."""
+        if self._requests is None or not self._requests.was_woken_to_answer() or events:
+            return False
+        due = self.scheduler.next_wakeup()
+        return self.scheduler.cycles > 0 and (due is None or now < due)
+
     def _journalled(self, now: float, events: Sequence[Event]) -> None:
         """One cycle with everything written down before it has an effect."""
-        journal = self.journal
+        journal, began = self.journal, perf_counter()
         self._seq += 1
         asked = self._requests.take(now) if self._requests is not None else ()
         if asked:
             events = [*events, *asked]
         journal.record_events(self._seq, now, events)
+        stepping = perf_counter()
         decisions = self.scheduler.step(now, events)
+        stepped = perf_counter() - stepping
         outcomes: Sequence[Outcome] = ()
         if decisions:
             journal.record_decisions(self._seq, decisions)
@@ -209,7 +224,8 @@ class Engine:
         if self._latencies is not None:
             self._latencies.cycle(now, events, decisions, self.adapter.looked)
         if self._requests is not None:
-            self._requests.served(now, self.scheduler, decisions, outcomes)
+            took = perf_counter() - began
+            self._requests.served(Cycle(now, events, decisions, outcomes, took, stepped), self.scheduler)
         if self._seq % CHECKPOINT_CYCLES == 0:
             self._checkpoint()
 

@@ -266,7 +266,8 @@ class HookSpecs:
     @hookspec(firstresult=True)
     def explain(self, job: Job, question: str, view: View, clock: Callable[[float], str]) -> str | None:
         """What ``headway explain`` says of a job, as a sentence without its full stop; None or "": nothing.
-        ``clock`` turns a time into words. The questions:
+        ``clock`` turns a time into words. The daemon asks between two cycles: the answer changes nothing, and
+        takes little time. The questions:
 
         ``"placement"``
             why the plugin places a waiting job nowhere now although nodes are free (hook ``place``).

@@ -15,11 +15,13 @@ from headway.engine import CHECKPOINT_CYCLES, Engine, Stopped
 from headway.errors import Damaged, Failure, UserError
 from headway.events import OUTCOMES, AnyEvent, JobEnded, JobSubmitted
 from headway.hookspecs import HookSpecs, hookimpl
+from headway.inquiry.waiting import CAUSES
 from headway.journal.schema import metadata
 from headway.model import ClusterDescription, JobDescription, Request
 from headway.model.modes import Mode
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
+from headway.service import protocol
 from headway.state import Status
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +54,16 @@ def names(cell: str) -> list[str]:
 def test_a_table_names_every_class_with_its_fields_in_order(page, title, kinds):
     written = {names(row[0])[0]: tuple(names(row[1])) for row in table(page, title)}
     assert written == {name: kind.__struct_fields__ for name, kind in kinds.items()}
+
+
+def test_the_table_of_questions_names_each_with_what_it_finds():
+    asked = [kind.__name__.lower() for kind in get_args(protocol.Question)]
+    assert [name for row in table("requests.md", "Questions") for name in names(row[0])] == asked
+
+
+def test_the_table_of_causes_names_each_in_its_order():
+    told = [row[0].strip("`") for row in table("requests.md", "Why a job waits in its queue")]
+    assert told == [cause.kind for cause in CAUSES]
 
 
 def test_the_table_of_events_says_each_phase():

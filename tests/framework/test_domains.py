@@ -14,12 +14,12 @@ from headway.decisions import Decision, Start
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
 from headway.inquiry import explain
+from headway.inquiry.pools import pool_report
 from headway.journal import RunInfo, RunRecord
 from headway.model import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
 from headway.model.nodes import sharing_nodes
 from headway.plugins import Catalogue
 from headway.scheduler import Scheduler, plain_clock
-from headway.service.inbox import pool_report
 from headway.state import Barrier, Job, State
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative

@@ -116,6 +116,10 @@ class ServiceConfig(Section):
         default_factory=list,
         description="users that may command all jobs, besides root and the daemon's own user",
     )
+    private: bool = pydantic.Field(
+        default=True,
+        description="users are told of their own jobs only; false: of all jobs. Operators are told of all",
+    )
     timeout: float = pydantic.Field(
         default=30.0, gt=0, le=3600, description="seconds for which a request waits for an answer"
     )

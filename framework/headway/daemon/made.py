@@ -163,7 +163,7 @@ def make_run(
             tiers=config.tiers,
         )
         users = Users(
-            config, adapter, cluster.name, list(plugins.by_name), clock, meter, log,
+            config, adapter, cluster.name, list(plugins.by_name), clock, meter, log, tell_time=tell_time,
             before=before.users if before is not None else None,
         )  # fmt: skip
         made.pop_all()

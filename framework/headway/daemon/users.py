@@ -12,6 +12,7 @@ from headway.errors import HeadwayError
 from headway.journal.latencies import LatencyMeter
 from headway.model.modes import Mode
 from headway.service import Inbox, Server
+from headway.service.answers import Answers
 from headway.service.limits import Allowance, Limits
 from headway.service.protocol import Report
 from headway.service.server import Bound
@@ -30,9 +31,11 @@ class Users:
         meter: LatencyMeter,
         log: Any,
         *,
+        tell_time: Callable[[float], str],
         before: Users | None = None,
     ) -> None:
         """Binds the socket at once, unless the run ``before`` has it and leaves it to this run.
+        ``tell_time`` writes a time for a person.
 
         Raises :class:`HeadwayError` if a socket that is configured cannot be bound; a default that cannot
         be used costs the socket, not the daemon.
@@ -44,6 +47,7 @@ class Users:
         self._path = path = config.socket_path()
         if path is None:
             return
+        full_job_id = partial(adapter.full_job_id, cluster=cluster)
         self.inbox = Inbox(
             adapter.wake,
             Report(str(config.mode), cluster, 0, clock(), tuple(plugins)),
@@ -54,7 +58,10 @@ class Users:
             starts_waiting=adapter.starts_waiting,
             watts=adapter.measured_watts,
             latencies=meter.summary,
-            full_job_id=partial(adapter.full_job_id, cluster=cluster),
+            full_job_id=full_job_id,
+            answers=Answers(
+                config.service.private, tell_time, full_job_id, adapter.outages, adapter.starts_waiting
+            ),
         )
         if before is not None and before.leaves_to(self):
             return

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.queued import in_queues
-from headway.state import Job
+from headway.state import Job, Status
 from headway.state.records import ON_NODES
 
 #: Spans of an array's numbers that are shown of a group of elements.
@@ -16,7 +16,8 @@ _SPANS = 10
 
 def elements_of(inquiry: Inquiry, array_id: str) -> list[Job]:
     """The elements of a job array that are not over, by their numbers."""
-    elements = [job for job in inquiry.state.jobs.values() if job.description.array_id == array_id]
+    jobs, array = inquiry.state.jobs, inquiry.state.arrays.get(array_id)
+    elements = [jobs[job_id] for job_id in array.left if job_id in jobs] if array is not None else []
     elements.sort(key=lambda job: (job.description.array_index or 0, job.seq))
     return elements
 
@@ -54,10 +55,11 @@ def _what(inquiry: Inquiry, job: Job) -> str:
     """What an element does."""
     if job.id in inquiry.wished_starts:
         return "Would be started now"
+    if job.status is Status.PENDING:
+        return "In the queue"
     if job.status in ON_NODES:
         return "On nodes"
-    reason = inquiry.state.why_waiting(job, inquiry.clock)
-    return f"Cannot start: {reason}" if reason else "In the queue"
+    return f"Cannot start: {inquiry.state.why_waiting(job, inquiry.clock)}"
 
 
 def _numbers(jobs: Sequence[Job]) -> str:

@@ -32,8 +32,18 @@ class Inquiry:
 
     @cached_property
     def suspended(self) -> tuple[Job, ...]:
-        """The jobs that are suspended."""
-        return tuple([job for job in self.state.jobs.values() if job.status is Status.SUSPENDED])
+        """The jobs that are suspended, in the order in which they came."""
+        state, suspended = self.state, Status.SUSPENDED
+        if state.cluster.suspended_lend and (state.nodes.lenders.any() or not len(state.nodes)):
+            # A job that lends its processors is in no list of running jobs.
+            return tuple([job for job in state.jobs.values() if job.status is suspended])
+        found = {
+            job
+            for domain in state.domains.values()
+            for job in (*(entry[3] for entry in domain.running), *domain.background.values())
+            if job.status is suspended
+        }
+        return tuple(sorted(found, key=lambda job: job.seq))
 
     def said(
         self, job: Job, question: str, clock: Callable[[float], str] = plain_clock

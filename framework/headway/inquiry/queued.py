@@ -28,6 +28,11 @@ def place_and_cause(inquiry: Inquiry, job: Job) -> list[str]:
     ]
 
 
+def without_place(inquiry: Inquiry, job: Job) -> list[str]:
+    """Why it waits in the queue, without its place."""
+    return list(why_in_queue(inquiry, job).sentences)
+
+
 def waits(inquiry: Inquiry, job: Job, in_queue: InQueue = place_and_cause) -> list[str]:
     """Why a job that is on no nodes is on none."""
     outside = why_outside(inquiry, job)
@@ -59,7 +64,10 @@ def _given_now(inquiry: Inquiry, pool: PoolState) -> int:
         if start.tier != FOREGROUND:
             continue
         if start.placement:
-            given += sum(count for name, count in start.placement if pool.name in nodes[name].pools)
+            here = (
+                count for name, count in start.placement if name in nodes and pool.name in nodes[name].pools
+            )
+            given += sum(here)
         elif (job := inquiry.state.jobs.get(start.job_id)) is not None and job.pool is pool:
             given += job.processors
     return given

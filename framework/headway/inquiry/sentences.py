@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from headway.decisions import Decision, Migrate, SwapTiers
 from headway.inquiry.arrays import array_lines
 from headway.inquiry.inquiry import Inquiry
-from headway.inquiry.queued import waits
-from headway.inquiry.waiting import in_words, why_in_queue
+from headway.inquiry.queued import waits, without_place
+from headway.inquiry.waiting import in_words
 from headway.model import Placement
 from headway.scheduler import Scheduler
 from headway.state import Job, Status
@@ -55,11 +55,7 @@ def explain(
 
 def why_not_started(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> str:
     """Why a job waits, without its place in the queue, in the sentences of :func:`explain`."""
-    return " ".join(waits(Inquiry(scheduler, clock), job, _without_place))
-
-
-def _without_place(inquiry: Inquiry, job: Job) -> list[str]:
-    return list(why_in_queue(inquiry, job).sentences)
+    return " ".join(waits(Inquiry(scheduler, clock), job, without_place))
 
 
 def job_lines(inquiry: Inquiry, job: Job) -> list[str]:

@@ -245,10 +245,13 @@ CAUSES: tuple[Cause, ...] = (
 
 def _kept_by_suspended(inquiry: Inquiry, job: Job) -> str:
     """What suspended jobs of its pool keep of what it asks for, as a sentence; "" if they keep nothing."""
+    wanted = _beside_processors(job)
+    if not wanted:
+        return ""
     keepers, kept = [], set()
     for other in inquiry.suspended:
         if other.domain is job.domain:
-            common = _beside_processors(other) & _beside_processors(job)
+            common = _beside_processors(other) & wanted
             if common:
                 keepers.append(other.id)
                 kept |= common

@@ -86,9 +86,13 @@ class HookCaller:
             self.seconds[name] += perf_counter() - began
 
     def failed(self, name: str, error: Exception) -> None:
-        told = "".join(traceback.format_exception(error))
-        message = f"{type(error).__name__}: {error}"
-        self._problems.append(Problem(name, self.hook, message, told, _place_of(error)))
+        self._problems.append(problem_of(name, self.hook, error))
+
+
+def problem_of(plugin: str, hook: str, error: Exception) -> Problem:
+    """An exception that a plugin raised in a hook, with where it was raised."""
+    told = "".join(traceback.format_exception(error))
+    return Problem(plugin, hook, f"{type(error).__name__}: {error}", told, _place_of(error))
 
 
 def _place_of(error: Exception) -> str:

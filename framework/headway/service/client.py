@@ -16,10 +16,13 @@ from headway.service.protocol import Reply
 _PATIENCE = 3.0
 
 
-def ask(path: Path, request: protocol.AnyRequest, *, timeout: float = 45.0) -> Reply:
-    """Ask the daemon; :class:`Failure` if there is none or it does not answer within ``timeout`` seconds."""
+def ask(
+    path: Path, request: protocol.AnyRequest, *, timeout: float = 45.0, patience: float = _PATIENCE
+) -> Reply:
+    """Ask the daemon; :class:`Failure` if there is none or it does not answer within ``timeout`` seconds.
+    ``patience``: for so many seconds a daemon is waited for that is not there."""
     deadline = time.monotonic() + timeout
-    with _connected(path, min(_PATIENCE, timeout)) as connection:
+    with _connected(path, min(patience, timeout)) as connection:
         said = b""
         try:
             connection.settimeout(timeout)

@@ -2,6 +2,7 @@
 
 The only object that both threads touch. Requests become events of the next cycle; their answers
 come from the hook ``answer`` and from what the cluster said to the decision, right after the cycle.
+Questions (:data:`headway.service.protocol.Question`) need no cycle: they are answered between two steps.
 """
 
 from __future__ import annotations
@@ -12,38 +13,32 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from time import perf_counter
 
 import msgspec
 
 from headway.adapter import Oddity, Outage, Outcome, StartsWait
 from headway.decisions import Answer, Decision
 from headway.events import ElasticCommandReceived, Event, ReservationRequested, ReservationReturned
+from headway.inquiry.cycles import Cycle
+from headway.inquiry.pools import pool_report
 from headway.journal.latencies import LatencySummary
 from headway.plugins import Problem
+from headway.plugins.calls import problem_of
 from headway.scheduler import Scheduler
 from headway.service import protocol
-from headway.service.protocol import OddityReport, OutageReport, PoolReport, Reply, Report
-from headway.state import PoolState, State
-from headway.state.choices import queued_for
+from headway.service.answers import Answers
+from headway.service.peer import Peer
+from headway.service.protocol import OddityReport, OutageReport, Reply, Report
 
-#: Requests that wait for a cycle, at most.
+#: Requests that wait, at most.
 MAX_WAITING = 1000
+#: Seconds for which questions are answered between two steps; the others come after the next look at what
+#: happened.
+ANSWERING = 0.05
 _PROBLEMS = 20
 #: Users that a status report names for asking too often.
 _MOST_LIMITED = 20
-
-
-#: Expected ends of a pool that a report tells.
-_ENDS = 500
-
-
-@dataclass(frozen=True)
-class Peer:
-    """The asking user, as the kernel says."""
-
-    user: str
-    operator: bool = False
 
 
 class Inbox:
@@ -62,13 +57,15 @@ class Inbox:
         watts: Callable[[], Mapping[str, float]] = dict,
         latencies: Callable[[], Mapping[str, LatencySummary]] = dict,
         full_job_id: Callable[[str], str] = str,
+        answers: Answers | None = None,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
         ``oddities`` what else an operator should know, ``starts_waiting`` which starts wait for the batch
         system rather than for processors, ``watts`` what nodes were measured to draw;
         ``latencies`` how long the cluster takes, asked on the scheduler's thread; ``full_job_id`` completes
-        the id of a job that a user names."""
+        the id of a job that a user names; ``answers`` makes the answers to questions."""
+        self._answers = answers if answers is not None else Answers()
         self._full_job_id = full_job_id
         self._wake = wake
         self._report = report
@@ -81,6 +78,9 @@ class Inbox:
         self._latencies = latencies
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
+        self._questions: deque[tuple[protocol.Question, Peer, Future[Reply]]] = deque()
+        #: The adapter's wait was ended for a question, and for nothing else.
+        self._woken_to_answer = False
         self._taken: dict[str, Future[Reply]] = {}
         self._problems: deque[tuple[float, str]] = deque(maxlen=_PROBLEMS)
         self._problem_count = 0
@@ -113,12 +113,15 @@ class Inbox:
             )  # fmt: skip
             future.set_result(Reply("accepted", status=report))
             return future
-        if self._watching:
+        if self._watching and not isinstance(request, protocol.Question):
             future.set_result(Reply("refused", "headway only watches here (mode monitor)"))
             return future
         with self._lock:
-            full = len(self._waiting) >= MAX_WAITING
-            if not full:
+            full = len(self._waiting) + len(self._questions) >= MAX_WAITING
+            if not full and isinstance(request, protocol.Question):
+                self._questions.append((request, peer, future))
+                self._woken_to_answer = True
+            elif not full:
                 self._waiting.append((request, peer, future))
         if full:
             future.set_result(Reply("failed", f"{MAX_WAITING} requests are waiting; try again later"))
@@ -138,6 +141,38 @@ class Inbox:
         with self._lock:
             self._report = msgspec.structs.replace(self._report, run=run)
 
+    def answer_questions(self, scheduler: Scheduler) -> None:
+        """Between two steps: answer the questions that wait, for :data:`ANSWERING` seconds at most."""
+        if not self._questions or not scheduler.cycles:
+            # Before the first cycle nothing is known.
+            return
+        end = perf_counter() + ANSWERING
+        while perf_counter() < end:
+            with self._lock:
+                if not self._questions:
+                    return
+                question, peer, future = self._questions.popleft()
+            if future.set_running_or_notify_cancel():
+                future.set_result(self._answered(question, peer, scheduler))
+        with self._lock:
+            self._woken_to_answer = True
+        self._wake()
+
+    def _answered(self, question: protocol.Question, peer: Peer, scheduler: Scheduler) -> Reply:
+        try:
+            return self._answers.reply(question, peer, scheduler)
+        except Exception as error:
+            # A question must not cost the run.
+            scheduler.problems.append(problem_of("headway", type(question).__name__.lower(), error))
+            return Reply("failed", f"the answer could not be made, which is a mistake of headway's: {error}")
+
+    def was_woken_to_answer(self) -> bool:
+        """Whether the adapter's wait was ended for questions, since this was asked last, and no request waits
+        for a cycle."""
+        with self._lock:
+            woken, self._woken_to_answer = self._woken_to_answer, False
+            return woken and not self._waiting
+
     def take(self, now: float) -> Sequence[Event]:
         events: list[Event] = []
         while True:
@@ -153,16 +188,15 @@ class Inbox:
                 request = msgspec.structs.replace(request, job=self._full_job_id(request.job))
             events.append(_event(request, peer, name, now))
 
-    def served(
-        self, now: float, scheduler: Scheduler, decisions: Sequence[Decision], outcomes: Sequence[Outcome]
-    ) -> None:
+    def served(self, cycle: Cycle, scheduler: Scheduler) -> None:
         taken, self._taken = self._taken, {}
         for name, future in taken.items():
-            future.set_result(_reply(scheduler.answer(name), decisions, outcomes))
+            future.set_result(_reply(scheduler.answer(name), cycle.decisions, cycle.outcomes))
+        self._answers.note(cycle, scheduler)
         state = scheduler.state
         pools = tuple(pool_report(state, pool) for pool in state.pools.values())
         report = msgspec.structs.replace(
-            self._report, cycles=scheduler.cycles, last_cycle=now, jobs=len(state.jobs), pools=pools,
+            self._report, cycles=scheduler.cycles, last_cycle=cycle.now, jobs=len(state.jobs), pools=pools,
             reservations=len(state.reservations), power=dict(Counter(state.nodes.power.values())),
             latencies=dict(self._latencies()),
         )  # fmt: skip
@@ -177,33 +211,15 @@ class Inbox:
     def close(self) -> None:
         """Requests are not served any more: answer the requests that are left."""
         with self._lock:
-            left = [future for _, _, future in self._waiting]
+            left = [future for _, _, future in (*self._waiting, *self._questions)]
             self._waiting.clear()
+            self._questions.clear()
         for future in left:
             if future.set_running_or_notify_cancel():
                 future.set_result(Reply("failed", "the daemon ended before it served the request"))
         for future in self._taken.values():
             future.set_result(Reply("failed", "the daemon ended while it served the request"))
         self._taken.clear()
-
-
-def pool_report(state: State, pool: PoolState) -> PoolReport:
-    """Of a pool that shares nodes: its own queue and jobs, and what it has of the nodes."""
-    domain = pool.domain
-    queue, running, behind = queued_for(pool), domain.running, list(domain.background.values())
-    if len(domain.pools) > 1:
-        running = [entry for entry in running if entry[3].pool is pool]
-        behind = [job for job in behind if job.pool is pool]
-    return PoolReport(
-        pool.name,
-        pool.total,
-        state.free_in(pool),
-        len(queue),
-        len(running),
-        head=queue[0].processors if queue else 0,
-        ends=tuple((end, processors) for end, _, processors, _ in running[:_ENDS]),
-        background=len(behind),
-    )
 
 
 def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> Event:

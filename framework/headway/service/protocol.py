@@ -7,6 +7,16 @@ from typing import Annotated
 import msgspec
 
 from headway.adapter import StartsWait
+from headway.inquiry.pages import MOST
+from headway.inquiry.reports import (
+    BookingPage,
+    CycleReport,
+    JobPage,
+    JobReport,
+    NodePage,
+    PoolList,
+    PoolReport,
+)
 from headway.journal.latencies import LatencySummary
 
 #: Bytes of a line, at most.
@@ -16,6 +26,11 @@ MAX_REPLY = 4 * 1024 * 1024
 _Name = Annotated[str, msgspec.Meta(max_length=256)]
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+_JobId = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+#: Where a page begins, and how many reports it has at most.
+_Place = Annotated[int, msgspec.Meta(ge=0, le=1 << 31)]
+_PageSize = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+_PAGE = 100
 
 
 class _Request(msgspec.Struct, frozen=True, tag_field="request", tag=str.lower, forbid_unknown_fields=True):
@@ -25,7 +40,7 @@ class _Request(msgspec.Struct, frozen=True, tag_field="request", tag=str.lower, 
 class Elastic(_Request, frozen=True):
     """Change a job: ET, RT (extend, reduce time by ``amount`` seconds), EP, RP (grow, shrink; processors)."""
 
-    job: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+    job: _JobId
     command: Annotated[str, msgspec.Meta(pattern="^(ET|RT|EP|RP)$")]
     amount: _Seconds
 
@@ -53,24 +68,49 @@ class Status(_Request, frozen=True):
     """How the daemon is. Every user may ask."""
 
 
-AnyRequest = Elastic | Reserve | Unreserve | Status
+class Explain(_Request, frozen=True):
+    """What a job, or the elements of an array, do, and why."""
+
+    job: _JobId
 
 
-class PoolReport(msgspec.Struct, frozen=True):
-    """A pool in a status report; processors."""
+class Jobs(_Request, frozen=True):
+    """Jobs; "": of any pool, user, status."""
 
-    name: str
-    total: int
-    free: int
-    queued: int
-    running: int
-    #: Processors that the first job of the queue asks for; 0: no job waits.
-    head: int = 0
-    #: When running jobs are expected to end (absolute seconds), and how many processors they have: the
-    #: earliest.
-    ends: tuple[tuple[float, int], ...] = ()
-    #: Jobs that run in the background; ``running`` are those in front.
-    background: int = 0
+    pool: _Name = ""
+    user: _Name = ""
+    status: Annotated[str, msgspec.Meta(pattern="^(|pending|waiting|starting|running|suspended)$")] = ""
+    first: _Place = 0
+    count: _PageSize = _PAGE
+
+
+class Pools(_Request, frozen=True):
+    """All pools."""
+
+
+class Nodes(_Request, frozen=True):
+    """Nodes; of a pool, if one is named."""
+
+    pool: _Name = ""
+    first: _Place = 0
+    count: _PageSize = _PAGE
+
+
+class Bookings(_Request, frozen=True):
+    """What is kept for jobs that wait; in a pool and those that it shares nodes with, if one is named."""
+
+    pool: _Name = ""
+    first: _Place = 0
+    count: _PageSize = _PAGE
+
+
+class Cycle(_Request, frozen=True):
+    """The last cycle."""
+
+
+#: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
+Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle
+AnyRequest = Elastic | Reserve | Unreserve | Status | Question
 
 
 class OutageReport(msgspec.Struct, frozen=True):
@@ -121,13 +161,35 @@ class Report(msgspec.Struct, frozen=True):
     latencies: dict[str, LatencySummary] = {}
 
 
+class Explained(msgspec.Struct, frozen=True, omit_defaults=True, tag="explained", tag_field="found"):
+    """A job, or the elements of an array, in sentences."""
+
+    #: The whole id, as the batch system has it.
+    id: str
+    sentences: tuple[str, ...]
+    #: None: it is an array.
+    job: JobReport | None = None
+    #: Starts that wait for something else than processors.
+    starts_waiting: tuple[StartsWait, ...] = ()
+    #: Clusters that do not answer now.
+    outages: tuple[OutageReport, ...] = ()
+
+
+#: What a question finds.
+Found = Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport
+
+
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to a request."""
 
-    #: "accepted", "in part", "waiting", "refused", or "failed" when no plugin decided on it.
+    #: "accepted", "in part", "waiting", "refused", or "failed" when no plugin decided on it. Of a question:
+    #: "accepted", "unknown" (there is nothing of that name), or "failed".
     outcome: str
     reason: str = ""
     status: Report | None = None
+    #: The answer to a question, and the time of the cycle that it is the state after (absolute seconds).
+    found: Found | None = None
+    as_of: float | None = None
 
 
 _request = msgspec.json.Decoder(AnyRequest)

@@ -300,7 +300,7 @@ class Server:
             return
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))
-        if not isinstance(request, protocol.Status):
+        if not isinstance(request, protocol.Status | protocol.Question):
             self._log.info("request", by=user, operator=operator, asked=msgspec.to_builtins(request))
         client.future.add_done_callback(lambda _: self._came(client))
 

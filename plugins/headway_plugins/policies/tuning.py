@@ -172,6 +172,8 @@ def _runtime(job: Job) -> float:
 def why_not(job: Job, view: View, options: Tuning, bookings: float) -> str:
     """Why these options keep a waiting job without a booking from being looked at or booked, as a sentence
     without its full stop; "" if they do not."""
+    if not options.in_part:
+        return ""
     depth = Depth(options)
     for other in view.queue:
         if other.status is not Status.PENDING:

@@ -179,7 +179,7 @@ def test_status_shows_run_queues_and_problems(site: Any, capsys: Any) -> None:
     report = json.loads(capsys.readouterr().out)
     pool = {
         "name": "batch", "total": 16, "free": 4, "queued": 2, "running": 3, "head": 0, "ends": [],
-        "background": 0,
+        "background": 0, "open": True, "tier": 0, "shares_nodes_with": [],
     }  # fmt: skip
     assert report["pools"] == [pool]
     assert report["watts"] == {"n1": 200.4, "n2": 50.0} and report["power"] == {"asleep": 3, "waking": 1}

@@ -24,6 +24,7 @@ from headway.engine import Engine
 from headway.errors import Failure, UserError
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
+from headway.inquiry.cycles import Cycle
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
@@ -254,7 +255,7 @@ def test_requests_are_events_of_the_cycle_that_serves_them() -> None:
         def answer(self, request: str) -> Answer | None:
             return Answer("in part", request)
 
-    inbox.served(9.0, Scheduler(ClusterDescription.flat(10), plugged(Told())), (), ())
+    inbox.served(Cycle(9.0, (), (), ()), Scheduler(ClusterDescription.flat(10), plugged(Told())))
     assert future.result(0) == p.Reply("in part", event.request)
 
 

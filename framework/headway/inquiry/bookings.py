@@ -1,0 +1,40 @@
+"""Reports of what is booked."""
+
+from __future__ import annotations
+
+from headway.inquiry.inquiry import Inquiry
+from headway.inquiry.jobs import Sees, everything
+from headway.inquiry.pages import page
+from headway.inquiry.reports import BookingPage, BookingReport
+from headway.view import Booking
+
+_INF = float("inf")
+
+
+def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees = everything) -> BookingPage:
+    """Some of the bookings in a pool and in the pools that it shares nodes with, "": in all pools; of jobs
+    that may be seen."""
+    found = (
+        booking
+        for domain in inquiry.state.domains.values()
+        if not pool or pool in domain.pool_names
+        for booking in inquiry.scheduler.views[domain.name].bookings
+        if sees(booking.job)
+    )
+    made, then = page(found, booking_report, first, count, nodes=lambda report: len(report.placement))
+    return BookingPage(made, then)
+
+
+def booking_report(booking: Booking) -> BookingReport:
+    """A booking."""
+    job, start = booking.job, booking.start
+    known = start != _INF
+    return BookingReport(
+        job.id,
+        job.pool.name,
+        job.processors,
+        start if known else None,
+        start + job.expected_runtime if known else None,
+        job.user,
+        booking.placement,
+    )

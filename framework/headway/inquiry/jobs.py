@@ -1,0 +1,131 @@
+"""Reports of jobs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from headway.inquiry.inquiry import Inquiry
+from headway.inquiry.pages import page
+from headway.inquiry.queued import in_queues, without_place
+from headway.inquiry.reports import JobPage, JobReport
+from headway.inquiry.waiting import view_of, why_in_queue, why_outside
+from headway.state import Job, PoolState, Status
+from headway.state.choices import facing_pool, may_run_in, pools_of
+from headway.state.records import ON_NODES
+from headway.view import Booking
+
+_INF = float("inf")
+
+#: Whether the asking user may know of a job.
+Sees = Callable[[Job], bool]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which jobs are asked for; "": of any."""
+
+    pool: str = ""
+    user: str = ""
+    status: str = ""
+
+
+def everything(_: Job) -> bool:
+    """Every job may be seen."""
+    return True
+
+
+def job_report(inquiry: Inquiry, job: Job, position: int | None = None) -> JobReport:
+    """A job as it is after the last step. ``position``: its place in the queue, where that is known."""
+    request = job.description.request
+    on_nodes = job.status in ON_NODES
+    several = pools_of(job) if job.choices else ()
+    common = JobReport(
+        job.id, job.pool.name, job.status.value, job.processors, job.estimate, job.expected_runtime,
+        job.submit_time, job.user, job.account, job.description.qos, job.name, request.nodes,
+        tuple([pool.name for pool in several]), job.description.array_id, job.predicted_by,
+        started=job.start_time if on_nodes else None,
+        expected_end=_time(job.expected_end) if on_nodes else None,
+        placement=job.placement if on_nodes else (), tier=job.tier,
+    )  # fmt: skip
+    return common if on_nodes else _with_reason(inquiry, job, common, position)
+
+
+def _with_reason(inquiry: Inquiry, job: Job, common: JobReport, position: int | None) -> JobReport:
+    """The report of a job that waits."""
+    outside = why_outside(inquiry, job)
+    if outside is not None:
+        return replace(
+            common, waits_because=outside.kind, why=" ".join(outside.sentences), waits_for=outside.jobs
+        )
+    queue, cause, booking = job.domain.queue, why_in_queue(inquiry, job), first_booking(inquiry, job)
+    return replace(
+        common,
+        position=position if position is not None else queue.index(job) + 1,
+        queue_length=len(queue),
+        planned_start=None if booking is None else _time(booking.start),
+        planned_placement=() if booking is None else booking.placement,
+        waits_because=cause.kind,
+        why=" ".join(in_queues(inquiry, job, without_place) if job.choices else cause.sentences),
+        waits_for=cause.jobs,
+    )
+
+
+def first_booking(inquiry: Inquiry, job: Job) -> Booking | None:
+    """The earliest of the job's bookings; None if nothing is booked for it."""
+    found = []
+    for pool in pools_of(job):
+        with facing_pool(job, pool):
+            booking = view_of(inquiry, job).booked(job)
+        if booking is not None:
+            found.append(booking)
+    return min(found, key=lambda booking: booking.start, default=None)
+
+
+def job_page(inquiry: Inquiry, wanted: Wanted, first: int, count: int, sees: Sees = everything) -> JobPage:
+    """Some of the jobs that are wanted and may be seen."""
+    found = _in_order(inquiry, wanted.status)
+    if user := wanted.user:
+        found = (one for one in found if one[0].description.user == user)
+    if (pool := inquiry.state.pools.get(wanted.pool)) is not None:
+        found = (one for one in found if _is_of(one[0], pool))
+    if sees is not everything:
+        found = (one for one in found if sees(one[0]))
+    made, then = page(
+        found,
+        lambda one: job_report(inquiry, one[0], one[1]),
+        first,
+        count,
+        nodes=lambda report: len(report.placement) + len(report.planned_placement),
+    )
+    return JobPage(made, then)
+
+
+def _is_of(job: Job, pool: PoolState) -> bool:
+    """Whether the job runs in the pool, or waits for it."""
+    return job.pool is pool if job.status in ON_NODES else may_run_in(job, pool)
+
+
+def _in_order(inquiry: Inquiry, status: str) -> Iterator[tuple[Job, int | None]]:
+    """The jobs of a status ("": of any), each with its place in its queue: the queues first, then jobs
+    outside of them, then jobs on nodes, both in the order in which they came."""
+    state = inquiry.state
+    if status in ("", Status.PENDING.value):
+        for domain in state.domains.values():
+            places = zip(domain.queue, itertools.count(1))
+            if state.in_several:
+                # A job of several pools is told once.
+                yield from (one for one in places if one[0].pool.domain is domain)
+            else:
+                yield from places
+    for group in ((Status.WAITING,), ON_NODES):
+        asked = [one for one in group if status in ("", one.value)]
+        if asked:
+            yield from ((job, None) for job in state.jobs.values() if job.status in asked)
+
+
+def _time(seconds: float) -> float | None:
+    return None if seconds == _INF else seconds

@@ -1,0 +1,52 @@
+"""Reports of nodes."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from headway.inquiry.inquiry import Inquiry
+from headway.inquiry.jobs import Sees, everything
+from headway.inquiry.pages import MOST, page
+from headway.inquiry.reports import NodePage, NodeReport
+
+
+def node_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees = everything) -> NodePage:
+    """Some of the nodes of a pool, "": of all. Of their jobs those are named that may be seen."""
+    table = inquiry.state.nodes
+    names = [name for name, node in table.descriptions.items() if not pool or pool in node.pools]
+    on_page = set(islice(names, first, first + min(count, MOST)))
+    jobs = _jobs_on(inquiry, on_page, sees)
+    made, then = page(iter(names), lambda name: node_report(inquiry, name, tuple(jobs[name])), first, count)
+    return NodePage(made, then)
+
+
+def node_report(inquiry: Inquiry, name: str, jobs: tuple[str, ...]) -> NodeReport:
+    """A node; ``jobs``: the ids of its jobs."""
+    table = inquiry.state.nodes
+    node, at = table.descriptions[name], table.index[name]
+    return NodeReport(
+        name,
+        node.processors,
+        max(0, int(table.free.processors[at])),
+        node.pools,
+        node.available and bool(table.available[at]),
+        node.reason,
+        table.power.get(name, "on"),
+        node.memory or None,
+        max(0, int(table.free.memory[at])) if node.memory else None,
+        tuple([(kind, amount, max(0, int(table.free.gres[kind][at]))) for kind, amount in node.gres]),
+        node.features,
+        jobs,
+        tuple([reservation.id for reservation in table.reservations.get(at, ())]),
+    )
+
+
+def _jobs_on(inquiry: Inquiry, names: set[str], sees: Sees) -> dict[str, list[str]]:
+    """The ids of the jobs on each of these nodes."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for job in inquiry.state.running_jobs():
+        here = [name for name, _ in job.placement if name in names]
+        if here and sees(job):
+            for name in here:
+                found[name].append(job.id)
+    return found

@@ -1,0 +1,185 @@
+"""What is told of jobs, pools, nodes, bookings and a cycle: frozen facts, for pages and programs.
+
+Times are absolute seconds by the batch system's clock, memory is in bytes. None: not known, or it does not
+apply.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from headway.model import Placement
+
+
+class JobReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A job: what it asks for, where it is, and why it waits."""
+
+    id: str
+    #: The pool that it runs in; of a job that waits, the first that could start it.
+    pool: str
+    #: "pending" (in its queue), "waiting" (outside of it), "starting", "running" or "suspended".
+    status: str
+    #: That it has, or is to have.
+    processors: int
+    #: Seconds after which the batch system ends it.
+    limit: float
+    #: Seconds that it is planned with: a prediction, else the limit.
+    expected_runtime: float
+    submitted: float
+    user: str = ""
+    account: str = ""
+    qos: str = ""
+    name: str = ""
+    #: Number of nodes that it asks for; 0: it did not say.
+    nodes: int = 0
+    #: All pools that it was sent to, if there are several.
+    pools: tuple[str, ...] = ()
+    #: The array that it is an element of.
+    array: str = ""
+    #: The plugin whose prediction ``expected_runtime`` is.
+    predicted_by: str = ""
+
+    # On nodes:
+    started: float | None = None
+    #: By when it is expected to end.
+    expected_end: float | None = None
+    #: Node -> processors on it, in pairs; empty on a pool without nodes.
+    placement: Placement = ()
+    #: "foreground" or "background".
+    tier: str = "foreground"
+
+    # Not on nodes:
+    #: Its place in the queue (1: the first), and how many jobs are in that.
+    position: int | None = None
+    queue_length: int | None = None
+    #: From when on capacity is kept for it, and where, as the last cycle planned it.
+    planned_start: float | None = None
+    planned_placement: Placement = ()
+    #: Why it waits: a name of the tables in :mod:`headway.state.reasons` and :mod:`headway.inquiry.waiting`,
+    #: and the same in sentences.
+    waits_because: str = ""
+    why: str = ""
+    #: Ids of the jobs that it waits for, as far as the sentences name them.
+    waits_for: tuple[str, ...] = ()
+
+
+class PoolReport(msgspec.Struct, frozen=True):
+    """A pool; processors."""
+
+    name: str
+    total: int
+    free: int
+    queued: int
+    running: int
+    #: Processors that the first job of the queue asks for; 0: no job waits.
+    head: int = 0
+    #: When running jobs are expected to end (absolute seconds), and how many processors they have: the
+    #: earliest.
+    ends: tuple[tuple[float, int], ...] = ()
+    #: Jobs that run in the background; ``running`` are those in front.
+    background: int = 0
+    #: False: jobs are accepted and none is started.
+    open: bool = True
+    #: Among pools that share nodes, jobs of a higher tier come first.
+    tier: int = 0
+    #: Other pools with which it shares nodes, and so the queue.
+    shares_nodes_with: tuple[str, ...] = ()
+
+
+class NodeReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node."""
+
+    name: str
+    processors: int
+    free: int
+    pools: tuple[str, ...] = ()
+    #: False: down, drained, or otherwise not usable for new jobs; and why.
+    available: bool = True
+    reason: str = ""
+    #: "on", "asleep", "falling asleep" or "waking".
+    power: str = "on"
+    #: None: the batch system does not manage memory on this node.
+    memory: int | None = None
+    memory_free: int | None = None
+    #: Generic resources: name, how many, how many of them are free.
+    gres: tuple[tuple[str, int, int], ...] = ()
+    features: tuple[str, ...] = ()
+    #: Ids of the jobs that have processors of it.
+    jobs: tuple[str, ...] = ()
+    #: Ids of the reservations of it that are not over.
+    reservations: tuple[str, ...] = ()
+
+
+class BookingReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Capacity that is kept for a job that cannot start yet, as the last cycle planned it."""
+
+    job: str
+    pool: str
+    processors: int
+    #: None: no running job's end makes room for it.
+    start: float | None
+    #: When it would end by its expected runtime.
+    end: float | None
+    user: str = ""
+    #: Node -> processors on it, in pairs; empty on a pool without nodes.
+    placement: Placement = ()
+
+
+class DecisionReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A decision of a cycle, and what became of it when it was handed to the cluster."""
+
+    #: The decision's type, such as "Start".
+    decision: str
+    #: The job that it is about; "": it is about no job.
+    job: str = ""
+    reason: str = ""
+    accepted: bool = True
+    #: What the cluster said.
+    message: str = ""
+
+
+class JobPage(msgspec.Struct, frozen=True, omit_defaults=True, tag="jobs", tag_field="found"):
+    """Some of the jobs: first the queues in their order, then jobs outside of them, then jobs on nodes."""
+
+    jobs: tuple[JobReport, ...]
+    #: Where the next page begins; None: this was the last.
+    next: int | None = None
+
+
+class PoolList(msgspec.Struct, frozen=True, tag="pools", tag_field="found"):
+    """The pools, as the cluster lists them."""
+
+    pools: tuple[PoolReport, ...]
+
+
+class NodePage(msgspec.Struct, frozen=True, omit_defaults=True, tag="nodes", tag_field="found"):
+    """Some of the nodes, as the cluster lists them."""
+
+    nodes: tuple[NodeReport, ...]
+    #: Where the next page begins; None: this was the last.
+    next: int | None = None
+
+
+class BookingPage(msgspec.Struct, frozen=True, omit_defaults=True, tag="bookings", tag_field="found"):
+    """Some of the bookings, pool by pool in the order of the queue."""
+
+    bookings: tuple[BookingReport, ...]
+    #: Where the next page begins; None: this was the last.
+    next: int | None = None
+
+
+class CycleReport(msgspec.Struct, frozen=True, omit_defaults=True, tag="cycle", tag_field="found"):
+    """The last cycle: what happened, and what was decided."""
+
+    #: How many cycles there were.
+    number: int
+    at: float
+    #: Seconds of the whole cycle, and of the scheduler's step in it; the rest is the journal and commands.
+    seconds: float
+    step_seconds: float
+    #: Type of event -> how many came.
+    events: dict[str, int]
+    #: Type of decision -> how many were made.
+    decisions: dict[str, int]
+    #: The first of the decisions.
+    first: tuple[DecisionReport, ...] = ()

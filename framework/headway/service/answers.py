@@ -1,0 +1,117 @@
+"""Answers to questions: what the scheduler knows, as far as the asking user may see it.
+
+Made on the scheduler's thread between two steps, from what is in memory. No cycle is needed, nothing is
+written down, and no command is given to a batch system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from headway.adapter import Outage, StartsWait
+from headway.decisions import Start
+from headway.inquiry import Inquiry, find_job
+from headway.inquiry.arrays import array_lines, elements_of
+from headway.inquiry.bookings import booking_page
+from headway.inquiry.cycles import Cycle, cycle_report
+from headway.inquiry.jobs import Sees, Wanted, everything, job_page, job_report
+from headway.inquiry.nodes import node_page
+from headway.inquiry.pools import pool_list
+from headway.inquiry.sentences import job_lines
+from headway.scheduler import Scheduler, plain_clock
+from headway.service import protocol
+from headway.service.peer import Peer
+from headway.service.protocol import Explained, Found, OutageReport, Reply
+from headway.state import Job, Status
+
+
+class Unknown(Exception):
+    """Nothing of that name is there for the asking user; the message says what was asked for."""
+
+
+@dataclass
+class Answers:
+    """What answers to questions are made of, beside the scheduler."""
+
+    #: Users see their own jobs only; operators see all.
+    private: bool = False
+    #: Writes a time for a person.
+    tell_time: Callable[[float], str] = plain_clock
+    #: Completes the id of a job that a user names.
+    full_job_id: Callable[[str], str] = str
+    outages: Callable[[], Sequence[Outage]] = tuple
+    starts_waiting: Callable[[], Sequence[StartsWait]] = tuple
+    _cycle: Cycle | None = field(default=None, init=False)
+    #: In monitor mode: the starts that were wished for, by job.
+    _wished: dict[str, Start] = field(default_factory=dict, init=False)
+
+    def note(self, cycle: Cycle, scheduler: Scheduler) -> None:
+        """A cycle is over."""
+        self._cycle = cycle
+        if scheduler.wished or self._wished:
+            starts = {one.job_id: one for one in cycle.decisions if isinstance(one, Start)}
+            known = {**self._wished, **starts}
+            self._wished = {job_id: start for job_id, start in known.items() if job_id in scheduler.wished}
+
+    def reply(self, question: protocol.Question, peer: Peer, scheduler: Scheduler) -> Reply:
+        """The answer to a question, after the scheduler's last step."""
+        inquiry = Inquiry(scheduler, self.tell_time, tuple(self._wished.values()))
+        as_of = scheduler.state.now
+        try:
+            found = self._find(question, inquiry, self._sees(peer))
+        except Unknown as error:
+            return Reply("unknown", str(error), as_of=as_of)
+        hidden = isinstance(question, protocol.Jobs | protocol.Bookings | protocol.Cycle)
+        only_own = self.private and not peer.operator and hidden
+        return Reply("accepted", "only your own jobs are shown" if only_own else "", found=found, as_of=as_of)
+
+    def _sees(self, peer: Peer) -> Sees:
+        if peer.operator or not self.private:
+            return everything
+        user = peer.user
+
+        def own(job: Job) -> bool:
+            return job.user == user
+
+        return own
+
+    def _find(self, question: protocol.Question, inquiry: Inquiry, sees: Sees) -> Found:
+        match question:
+            case protocol.Explain(job_id):
+                return self._explained(inquiry, self.full_job_id(job_id), sees)
+            case protocol.Jobs(pool, user, status, first, count):
+                _known(inquiry, pool)
+                return job_page(inquiry, Wanted(pool, user, status), first, count, sees)
+            case protocol.Nodes(pool, first, count):
+                _known(inquiry, pool)
+                return node_page(inquiry, pool, first, count, sees)
+            case protocol.Bookings(pool, first, count):
+                _known(inquiry, pool)
+                return booking_page(inquiry, pool, first, count, sees)
+            case protocol.Pools():
+                return pool_list(inquiry)
+            case protocol.Cycle():
+                assert self._cycle is not None
+                return cycle_report(inquiry, self._cycle, sees)
+
+    def _explained(self, inquiry: Inquiry, job_id: str, sees: Sees) -> Explained:
+        """Raises :class:`Unknown` of a job that the user may not see as of one that is not there."""
+        job = find_job(inquiry.scheduler, job_id)
+        seen = elements_of(inquiry, job_id) if job is None else [job]
+        if not seen or not all(map(sees, seen)):
+            whose = " of yours" if sees is not everything else ""
+            raise Unknown(f"no job{whose} with the id {job_id!r} is in the cluster's queue")
+        outages = tuple([OutageReport(one.cluster, one.since, one.message) for one in self.outages()])
+        if job is None:
+            return Explained(job_id, tuple(array_lines(inquiry, job_id)), outages=outages)
+        report = job_report(inquiry, job)
+        starts = () if job.status in (Status.RUNNING, Status.SUSPENDED) else tuple(self.starts_waiting())
+        return Explained(job_id, tuple(job_lines(inquiry, job)), report, starts, outages)
+
+
+def _known(inquiry: Inquiry, pool: str) -> None:
+    """Raises :class:`Unknown` for a name of a pool that is none; "" names no pool."""
+    pools = inquiry.state.pools
+    if pool and pool not in pools:
+        raise Unknown(f"expected one of the pools {', '.join(pools)}; found {pool!r}")
