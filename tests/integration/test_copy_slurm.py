@@ -39,7 +39,7 @@ def foretold(headway: Daemon, directory: Path) -> dict[str, float | None]:
 
 def explained(headway: Daemon, job: str) -> float:
     """When `headway explain` expects a job to start (epoch seconds)."""
-    done = headway.command("explain", job)
+    done = headway.command("explain", job, "--fresh")
     found = re.search(r"expected to start at (\d+-\d+-\d+ \d+:\d+:\d+)", done.stdout)
     assert found is not None, done.stdout + done.stderr
     return time.mktime(time.strptime(found[1], "%Y-%m-%d %H:%M:%S"))

@@ -438,7 +438,8 @@ def test_commands_take_a_jobs_number_without_the_server(site: Site, daemon: Daem
         job = job or f"{given}.{server}"
         explained = daemon.command("explain", given).stdout
         assert re.match(rf"Job (array )?{re.escape(job)} ", explained), explained
-        assert explained == daemon.command("explain", job).stdout
+        fresh = daemon.command("explain", given, "--fresh").stdout
+        assert fresh == daemon.command("explain", job, "--fresh").stdout
     recorded = daemon.command("explain", number, "--journal-only").stdout
     assert recorded.startswith(f"Job {whole} "), recorded
     unknown = daemon.command("explain", "999")

@@ -104,7 +104,7 @@ def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
     behind = cluster.submit(4, 60, hold=False)
     mine = cluster.submit(1, 60, administrator=False)
     cluster.until(lambda: reason(cluster, behind) == "JobHeldAdmin")
-    told = daemon.command("explain", behind).stdout
+    told = daemon.command("explain", behind, "--fresh").stdout
     assert "waits for" in told and "expected to start" in told
 
     # A mistake in the file costs nothing.

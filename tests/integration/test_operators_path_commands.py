@@ -202,7 +202,7 @@ def test_check_monitor_drive_give_back(
     headway.until(
         lambda: f"Job {behind} " in headway.command("explain", behind).stdout, what="it knows the job"
     )
-    assert "expected to start" in headway.command("explain", behind).stdout
+    assert "expected to start" in headway.command("explain", behind, "--fresh").stdout
     assert "drive" in headway.command("status").stdout
 
     # A user's wish, given by root for the user.

@@ -43,12 +43,15 @@ def test_starts_under_many_pending_jobs(daemon: Daemon, pending: int) -> None:
     wanted = 4 * NODES * CPUS
     daemon.until(lambda: len(diary.begun()) >= wanted, PATIENCE, "they start")
     asked = {}
-    for words in (("status",), ("explain", f"{job}_{last}")):
+    behind = f"{job}_{last}"
+    for words in (("status",), ("explain", behind), ("explain", behind, "--fresh")):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = daemon.command(*words)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert done.returncode == 0, done.stdout + done.stderr
-        asked[words[0]] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        asked[" ".join((words[0], *words[2:]))] = (
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        )
     assert daemon.stop(seconds=PATIENCE) == 0
     decided = {start.job_id: now for now, start in daemon.starts()}
     begun = {job: float(at) for what, job, at in diary.lines() if what == "begin"}

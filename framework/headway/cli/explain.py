@@ -34,8 +34,12 @@ if TYPE_CHECKING:
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, Plugins
 
-#: Seconds for which the daemon is asked what its starts wait for.
+#: Seconds for which the daemon is asked what its starts wait for; and what it knows of a job, which it tells
+#: after the cycle that goes on.
 _DAEMON_PATIENCE = 2.0
+_ANSWER_PATIENCE = 10.0
+#: Seconds for which a daemon is waited for that is not there.
+_ABSENCE_PATIENCE = 0.5
 #: So many elements of an array that is over are named.
 _ELEMENTS = 10
 
@@ -43,7 +47,8 @@ _ELEMENTS = 10
 @click.command(
     "explain",
     epilog=examples(
-        "headway explain 4711 -c site.yaml                  as the cluster is now",
+        "headway explain 4711 -c site.yaml                  as the daemon knows it",
+        "headway explain 4711 -c site.yaml --fresh          by a look at the cluster",
         "headway explain 4711 -c site.yaml --journal-only   as the last run ended",
         "headway explain 4711 --journal dry-run.db          as a dry run ended",
     ),
@@ -52,6 +57,8 @@ _ELEMENTS = 10
 @site_config_option
 @plugin_option
 @adapter_option
+@click.option("--fresh", is_flag=True,
+              help="Do not ask the daemon; look at the cluster, and emulate what follows.")  # fmt: skip
 @click.option("--journal-only", is_flag=True,
               help="Do not ask the cluster; explain the job as the last recorded run ended.")  # fmt: skip
 @click.option("--journal", "journal_path", metavar="JOURNAL",
@@ -62,19 +69,23 @@ def command(
     config_path: Path | None,
     plugin_files: tuple[Path, ...],
     adapter_files: tuple[Path, ...],
+    fresh: bool,
     journal_only: bool,
     journal_path: str | None,
 ) -> None:
     """Tell why JOB waits, what it waits for, and when it is expected to start; of a job array, what
     becomes of its elements.
 
-    Looks at the cluster (changing nothing), asks the configured plugins what they would do now, and
-    adds what the journal says about the job. Times of a recorded dry run are seconds of its own clock.
+    Asks the running daemon, which tells what it planned in its last cycle. If none answers, or with --fresh
+    or --plugin, looks at the cluster instead (changing nothing), asks the configured plugins what they would
+    do now, and emulates what follows. What the journal says about the job comes last, where it can be read.
+    Times of a recorded dry run are seconds of its own clock.
     """
     from headway.config import Adapters
     from headway.plugins import Catalogue
 
     catalogue, adapters = Catalogue(plugin_files), Adapters.with_files(adapter_files)
+    told = None
     if journal_path is not None:
         journal = journal_path
         job_id, lines = _from_journal(journal, catalogue, adapters, job_id)
@@ -85,9 +96,13 @@ def command(
         if journal_only:
             job_id, lines = _from_journal(journal, catalogue, adapters, job_id)
         else:
-            with reaching_the_cluster(path):
-                job_id, lines = _from_cluster(config, catalogue, job_id)
-    history, failure = _history(journal, job_id)
+            told = None if fresh or plugin_files else _from_daemon(config, job_id)
+            if told is not None:
+                job_id, lines = told
+            else:
+                with reaching_the_cluster(path):
+                    job_id, lines = _from_cluster(config, catalogue, job_id)
+    history, failure = _history(journal, job_id, needed=told is None)
     if not lines and not history:
         if elements := _elements(journal, job_id):
             few = ", ".join(elements[:_ELEMENTS]) + (", ..." if len(elements) > _ELEMENTS else "")
@@ -100,7 +115,7 @@ def command(
     for line in lines or [f"Job {job_id} is not in the cluster's queue any more."]:
         say(line)
     if lines and failure:
-        say(f"Its last start failed: {failure}. The daemon goes by that, too.")
+        say(f"Its last start failed: {failure}.{'' if told else ' The daemon goes by that, too.'}")
     if history:
         say("From the journal:")
         for line in history:
@@ -121,6 +136,41 @@ def _configured(path: Path, adapters: Adapters, journal_only: bool) -> Config:
                 "asked; --journal-only explains a job of a recorded run"
             )
     return config
+
+
+def _from_daemon(config: Config, job_id: str) -> tuple[str, list[str]] | None:
+    """The job's whole id, and what the running daemon says of it; None if it says nothing."""
+    from headway.service.client import ask
+    from headway.service.protocol import Explain, Explained
+
+    path = config.socket_path()
+    if path is None:
+        return None
+    try:
+        reply = ask(path, Explain(job_id), timeout=_ANSWER_PATIENCE, patience=_ABSENCE_PATIENCE)
+    except Failure as error:
+        _instead(str(error))
+        return None
+    found = reply.found
+    if not isinstance(found, Explained) or reply.as_of is None:
+        _instead(f"the daemon: {reply.reason or reply.outcome}")
+        return None
+    lines = list(found.sentences)
+    job = found.job
+    if job is not None and job.position is not None and job.planned_start is None:
+        lines.append("The daemon has planned no start for it yet; `headway explain --fresh` foretells one.")
+    several = len(config.clusters_by_place()) > 1
+    lines += [f"{f'{wait.cluster}: ' if several else ''}{wait.sentence}." for wait in found.starts_waiting]
+    lines += [
+        f"{outage.cluster} has not answered since {wall_clock(outage.since)}: {outage.message}."
+        for outage in found.outages
+    ]
+    return found.id, [*lines, f"So says the daemon, as of its cycle at {wall_clock(reply.as_of)}."]
+
+
+def _instead(why: str) -> None:
+    """Say why the cluster is looked at although the daemon was to be asked."""
+    say(f"Looking at the cluster: {why}", messages(), style="yellow")
 
 
 def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
@@ -260,8 +310,9 @@ def _from_journal(
     return job_id, explain(scheduler, job_id, when)
 
 
-def _history(journal_path: str, job_id: str) -> tuple[list[str], str]:
-    """What the journal says about the job, and why its last start failed, if it did."""
+def _history(journal_path: str, job_id: str, *, needed: bool) -> tuple[list[str], str]:
+    """What the journal says about the job, and why its last start failed, if it did. ``needed``: say so if
+    the journal cannot be read."""
     from headway.journal import Journal
     from headway.journal.job_history import last_failure
 
@@ -271,7 +322,7 @@ def _history(journal_path: str, job_id: str) -> tuple[list[str], str]:
         with Journal.open(journal_path, create=False, read_only=True) as journal:
             entries = journal.job_history(job_id)
     except HeadwayError as error:
-        return [f"(the journal cannot be read: {error})"], ""
+        return [f"(the journal cannot be read: {error})"] if needed else [], ""
     return list(_sentences(entries)), last_failure(entries)
 
 

@@ -280,7 +280,7 @@ def test_characters_that_the_terminal_does_not_know_are_replaced(headway_process
 
 #: What follows the message about a batch system that cannot be reached.
 LOOK = "`headway check -c slurm.yaml` checks each step on the way to the cluster.\n"
-ASKING = ["run -c slurm.yaml", "dry-run -c slurm.yaml --from-cluster", "explain 5 -c slurm.yaml"]
+ASKING = ["run -c slurm.yaml", "dry-run -c slurm.yaml --from-cluster", "explain 5 --fresh -c slurm.yaml"]
 
 
 @pytest.mark.parametrize("command", ASKING)

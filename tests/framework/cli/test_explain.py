@@ -129,7 +129,7 @@ def test_where_nothing_like_the_cluster_can_be_emulated_the_rest_is_told(
     """Nodes that sleep, but no energy profile: no emulation can put them to sleep."""
     config = pretended_slurm()
     config.write_text(config.read_text() + "    power: true\nplugins: [easy, first-fit, power-down]\n")
-    ran = headway("explain", 25, "-c", config)
+    ran = headway("explain", 25, "-c", config, "--fresh")
     said = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (0, "")
     assert said.startswith("Job 25 of alice asks for ")

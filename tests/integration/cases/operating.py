@@ -165,6 +165,8 @@ class Operating:
         assert f"Job {head} of " in told and f"{system.whole} processors" in told
         assert f"waits for the end of job {running}" in told
         told = ask("explain", small)
+        assert f"job {head}" in told and "So says the daemon, as of its cycle at " in told
+        told = ask("explain", small, "--fresh")
         assert f"job {head}" in told and "expected to start" in told
         told = ask("explain", running)
         assert "runs on " in told and "decided Start: first in the queue (done)" in told
