@@ -191,8 +191,8 @@ def test_what_of_slurms_policy_is_not_carried_over() -> None:
         "slurm.conf:18: OverTimeLimit=5 is not carried over: jobs are expected to end at their limits",
         "slurm.conf:26: PriorityFlags=MAX_TRES has no counterpart",
         "slurm.conf:45: Weight=50: nodes are not chosen by weight",
-        "slurm.conf:47: TRESBillingWeights: the weights of batch hold for all partitions, also for gpu, debug, "
-        "which Slurm bills by processors",
+        "slurm.conf:47: TRESBillingWeights: the weights of batch hold for all partitions, also for gpu, "
+        "debug, which Slurm bills by processors",
         "slurm.conf:49: QOS=part_debug: the limits of a partition's QOS are not carried over",
         "slurm.conf:49: partition debug overlaps with batch (4 nodes in common): a dry run has each node "
         "once, all in the pool batch",

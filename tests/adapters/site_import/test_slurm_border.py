@@ -81,7 +81,8 @@ def test_weights_of_one_partition_alone_are_remarked() -> None:
     ))  # fmt: skip
     assert found.plugins["fair-tree"]["billing"] == {"processors": 2.0}
     assert of(said(found), 4) == [
-        "TRESBillingWeights: the weights of a hold for all partitions, also for b, which Slurm bills by processors"
+        "TRESBillingWeights: the weights of a hold for all partitions, also for b, which Slurm bills by "
+        "processors"
     ]
 
 

@@ -469,7 +469,9 @@ def test_who_does_not_go_is_given_up():
     assert site.arrive(10, "u", 8, "high") == ["-a"]
     assert site.scheduler.next_wakeup() == 40.0
     assert site.step(40) == []
-    assert site.scheduler.notices == ["job a does not make room for job u: the victims have not left after 30 s"]
+    assert site.scheduler.notices == [
+        "job a does not make room for job u: the victims have not left after 30 s"
+    ]
     assert site.scheduler.state.jobs["a"].expected_end == 1000.0
     assert site.step(50) == [] and site.plugin._claims == {}
     # In its next run it may be asked again.
