@@ -145,6 +145,20 @@ def test_headway_check_says_what_is_there_and_what_is_not(psub: Psub) -> None:
     assert "cannot reach the server" in said.out and "does pstat answer here?" in said.out
 
 
+def test_headway_plugins_lists_it_and_a_dry_run_of_its_configuration_knows_it(psub: Psub) -> None:
+    assert "psub" in psub.headway("plugins", *ADAPTER).out.split("Adapters")[1]
+    config = yaml.safe_load((psub.directory / "site.yaml").read_text())
+    (psub.directory / "two.swf").write_text("; MaxProcs: 4\n" + "".join(
+        f"{job} 0 -1 60 4 -1 -1 4 60 -1 1 1 -1 -1 -1 -1 -1 -1\n" for job in (1, 2)
+    ))  # fmt: skip
+    config.update(mode="dry-run", emulation={"trace": "two.swf"})
+    (psub.directory / "dry.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    ran = psub.headway("run", "-c", "dry.yaml", "--out", "out", *ADAPTER)
+    assert ran.code == 0, ran
+    assert len((psub.directory / "out" / "jobs.csv").read_text().splitlines()) == 3
+    assert "no adapter is called 'psub'" in psub.headway("run", "-c", "dry.yaml").err
+
+
 @pytest.mark.parametrize(
     "command", ["check", "run", "explain 1", "status", "starts", "unreserve r", "elastic 1 --extend 5m",
                 "fairness", "priority", "shares", "dry-run --from-cluster", "fit x"],
