@@ -75,7 +75,7 @@ class Window(pydantic.BaseModel):
     days: Words = pydantic.Field(
         default=list(DAYS),
         min_length=1,
-        description="mon ... sun, dates, names of holidays, or holidays for all of them of them",
+        description="mon ... sun, dates, names of holidays, or holidays for all of them",
     )
     nth: list[Literal[1, 2, 3, 4, 5]] | None = pydantic.Field(
         default=None,

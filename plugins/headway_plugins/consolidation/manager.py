@@ -108,7 +108,7 @@ class ConsolidationOptions(pydantic.BaseModel):
     )
     cpu_known: bool = pydantic.Field(
         default=True,
-        description="true: true: the CPU use of processes is known; false: no threshold, and processors in "
+        description="true: the CPU use of processes is known; false: no threshold, and processors in "
         "their order",
     )
     cpu_error: float = pydantic.Field(
@@ -367,7 +367,7 @@ class Consolidation(Plugin):
             if placement is None:
                 return False
             restart = variant == "keasy"
-            how = "the job the job begins again there" if restart else "moved there"
+            how = "the job begins again there" if restart else "moved there"
             if view.move(job, placement, "foreground", restart=restart, reason=f"{why}; {how}") is None:
                 return False
             if not restart:
