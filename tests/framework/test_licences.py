@@ -103,8 +103,8 @@ def test_fewer_than_are_in_use_keep_others_waiting_until_enough_came_back():
     s = running(FLAT, matlab("a", 1, 50), matlab("b", 2, 100), matlab("c", 1, 10))
     assert at(s, 5, ev.LicencesChanged(5, "matlab", 1)) == []
     assert s.notices == [
-        "licence 'matlab': 3 are in use and there are 1; no job starts with this licence until enough are "
-        "free again"
+        "licence 'matlab': 3 are in use and there are only 1; no job starts with this licence until enough "
+        "are free again"
     ]
     assert at(s, 50, ev.JobEnded(50, "a", "completed"), ev.JobSubmitted(50, described("d"))) == ["d"]
     assert at(s, 90, ev.JobEnded(90, "b", "completed")) == ["c"]

@@ -184,7 +184,7 @@ def test_keys_that_are_none(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         path.write_bytes(KEY)
         os.chown(path, 12345, -1)
-        with pytest.raises(UserError, match="found user 12345's"):
+        with pytest.raises(UserError, match="found user 12345"):
             read_key(path)
 
 

@@ -151,7 +151,7 @@ def show(
         )
     else:
         say(
-            f"The set: {len(plan.chosen)} jobs, {taken / whole:.2f} of the window; it may be filled to "
+            f"The set: {len(plan.chosen)} of them, {taken / whole:.2f} of the window; it may be filled to "
             f"{plan.share:.3f}."
         )
     if plan.gap:

@@ -116,7 +116,7 @@ def test_the_run_in_force_goes_on_until_the_next_one_is_made(
     done, made = daemon(serves, wrong)
     assert done.exit_code == 0
     assert [one.closed for one in made] == [True, True]
-    assert "goes on" in done.stderr or "stays in force" in done.stderr
+    assert "the old run continues" in done.stderr or "stays in force" in done.stderr
     assert "accounts.yaml" in done.stderr
 
 

@@ -357,7 +357,7 @@ def test_what_is_left_must_have_the_memory_for_those_that_come_back(tmp_path: Pa
     world.end(1)
     world.free = 0
     world.until(lambda: world.state.status == "waiting")
-    assert "does not suffice" in world.said()
+    assert "do not suffice" in world.said()
 
 
 def test_a_submission_that_nobody_answered_is_looked_for_and_repeated(world: World) -> None:

@@ -343,7 +343,7 @@ def test_only_a_jobs_owner_or_an_operator_commands_it():
     elastic, decisions = step_with_user("bob")
     assert decisions == []
     assert elastic.answer("request-1").outcome == "refused"
-    assert elastic.answers[0].reason == "job q is ann's, not bob's"
+    assert elastic.answers[0].reason == "job q belongs to ann, not to bob"
     for user, operator in (("ann", False), ("root", True)):
         elastic, decisions = step_with_user(user, operator)
         assert decisions == [

@@ -280,7 +280,7 @@ def test_a_mark_that_cannot_be_read_is_told():
         0, [ev.JobSubmitted(0, JobDescription("j", 0, Request(1, 1), attributes={"switches": "few"}))]
     )
     assert scheduler.notices == [
-        "job j: its mark switches=few is ignored: expected a number of switches and optionally a time (2, "
+        "job j: the mark switches=few is ignored: expected a number of switches and optionally a time (2, "
         "or 2@10m)"
     ]
 

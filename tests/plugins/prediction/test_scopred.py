@@ -203,7 +203,7 @@ def test_who_outlives_his_prediction_is_expected_by_the_upper_end_and_then_by_hi
     submit(one, "narrow", "", 9_001, 4, estimate=5_000)
     one.step(9_000 + mean, [])
     assert job.expected_end == pytest.approx(9_000 + upper)
-    assert "outlived the mean" in told(one, job)
+    assert "ran longer than the mean" in told(one, job)
     one.step(9_000 + upper, [])
     assert job.expected_end == 10_000
     assert "it ran longer than its predicted interval" in told(one, job)

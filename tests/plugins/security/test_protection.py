@@ -319,7 +319,7 @@ def test_a_manifest_is_signed_by_each_key_and_checked_by_each_digest(tmp_path: P
         assert manifest.check(listed, option) == 1000
     data.write_bytes(b"x" * 999 + b"y")
     for option in LEVELS["integrity"]:
-        with pytest.raises(Damaged, match=f"its digest by {option} is not that of job.manifest"):
+        with pytest.raises(Damaged, match=f"its digest by {option} differs from the digest in job.manifest"):
             manifest.check(listed, option)
     data.write_bytes(b"x")
     with pytest.raises(Damaged, match=r"expected 1000 bytes as job.manifest says, found 1"):

@@ -541,5 +541,5 @@ def test_a_promise_outlives_the_run_and_the_speeds_that_were_learnt(tmp_path):
 
 def test_the_papers_tables_protect_nothing_real():
     plugins = Plugins.load([PluginConfig("sareg"), PluginConfig("first-fit")], CATALOGUE, None)
-    with pytest.raises(UserError, match="profile '2005' protects nothing"):
+    with pytest.raises(UserError, match="profile '2005' is for experiments and protects nothing"):
         Scheduler(node_cluster(*alike(1, 4)), plugins, capabilities=ABLE)
