@@ -18,7 +18,7 @@ TREES = [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in FILES]
 #: Lines of a function that is taken in at once; how many may be longer (kernels, lists of facts).
 LINES, LONG_FUNCTIONS = 60, 3
 #: Paths through a function (McCabe's complexity) that a reader can follow, and how many may have more.
-PATHS, COMPLEX_FUNCTIONS = 12, 1
+PATHS, COMPLEX_FUNCTIONS = 12, 0
 #: Methods of a class, and how many may have more: the catalogue of hooks and interfaces.
 METHODS, LARGE_CLASSES = 25, 5
 #: Lines of a file.
