@@ -28,13 +28,13 @@ def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees
 def booking_report(booking: Booking) -> BookingReport:
     """A booking."""
     job, start = booking.job, booking.start
-    known = start != _INF
+    end = start + job.expected_runtime
     return BookingReport(
         job.id,
         job.pool.name,
         job.processors,
-        start if known else None,
-        start + job.expected_runtime if known else None,
+        start if start != _INF else None,
+        end if end != _INF else None,
         job.user,
         booking.placement,
     )

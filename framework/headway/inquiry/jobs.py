@@ -40,17 +40,29 @@ def everything(_: Job) -> bool:
 
 def job_report(inquiry: Inquiry, job: Job, position: int | None = None) -> JobReport:
     """A job as it is after the last step. ``position``: its place in the queue, where that is known."""
-    request = job.description.request
     on_nodes = job.status in ON_NODES
     several = pools_of(job) if job.choices else ()
     common = JobReport(
-        job.id, job.pool.name, job.status.value, job.processors, job.estimate, job.expected_runtime,
-        job.submit_time, job.user, job.account, job.description.qos, job.name, request.nodes,
-        tuple([pool.name for pool in several]), job.description.array_id, job.predicted_by,
+        id=job.id,
+        pool=job.pool.name,
+        status=job.status.value,
+        processors=job.processors,
+        limit=_time(job.estimate),
+        expected_runtime=_time(job.expected_runtime),
+        submitted=job.submit_time,
+        user=job.user,
+        account=job.account,
+        qos=job.description.qos,
+        name=job.name,
+        nodes=job.request.nodes,
+        pools=tuple([pool.name for pool in several]),
+        array=job.description.array_id,
+        predicted_by=job.predicted_by,
         started=job.start_time if on_nodes else None,
         expected_end=_time(job.expected_end) if on_nodes else None,
-        placement=job.placement if on_nodes else (), tier=job.tier,
-    )  # fmt: skip
+        placement=job.placement if on_nodes else (),
+        tier=job.tier,
+    )
     return common if on_nodes else _with_reason(inquiry, job, common, position)
 
 
@@ -128,4 +140,5 @@ def _in_order(inquiry: Inquiry, status: str) -> Iterator[tuple[Job, int | None]]
 
 
 def _time(seconds: float) -> float | None:
+    """JSON has no infinity."""
     return None if seconds == _INF else seconds

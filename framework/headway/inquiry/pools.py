@@ -7,6 +7,8 @@ from headway.inquiry.reports import PoolList, PoolReport
 from headway.state import PoolState, State
 from headway.state.choices import queued_for
 
+_INF = float("inf")
+
 #: Expected ends of a pool that a report tells.
 _ENDS = 500
 
@@ -31,7 +33,7 @@ def pool_report(state: State, pool: PoolState) -> PoolReport:
         len(queue),
         len(running),
         head=queue[0].processors if queue else 0,
-        ends=tuple((end, processors) for end, _, processors, _ in running[:_ENDS]),
+        ends=tuple([(end, held) for end, _, held, _ in running[:_ENDS] if end != _INF]),
         background=len(behind),
         open=pool.open,
         tier=pool.tier,

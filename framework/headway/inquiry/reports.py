@@ -21,10 +21,10 @@ class JobReport(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str
     #: That it has, or is to have.
     processors: int
-    #: Seconds after which the batch system ends it.
-    limit: float
+    #: Seconds after which the batch system ends it; None: it never does.
+    limit: float | None
     #: Seconds that it is planned with: a prediction, else the limit.
-    expected_runtime: float
+    expected_runtime: float | None
     submitted: float
     user: str = ""
     account: str = ""
@@ -74,7 +74,7 @@ class PoolReport(msgspec.Struct, frozen=True):
     #: Processors that the first job of the queue asks for; 0: no job waits.
     head: int = 0
     #: When running jobs are expected to end (absolute seconds), and how many processors they have: the
-    #: earliest.
+    #: earliest, of jobs that are expected to end at all.
     ends: tuple[tuple[float, int], ...] = ()
     #: Jobs that run in the background; ``running`` are those in front.
     background: int = 0
@@ -118,7 +118,7 @@ class BookingReport(msgspec.Struct, frozen=True, omit_defaults=True):
     processors: int
     #: None: no running job's end makes room for it.
     start: float | None
-    #: When it would end by its expected runtime.
+    #: When it would end by its expected runtime; None: never.
     end: float | None
     user: str = ""
     #: Node -> processors on it, in pairs; empty on a pool without nodes.

@@ -94,6 +94,21 @@ def test_a_job_that_no_end_makes_room_for_has_a_booking_without_a_start() -> Non
         assert msgspec.json.decode(msgspec.json.encode(one), type=type(one)) == one
 
 
+@pytest.mark.parametrize("policy", [Fcfs, Easy, Conservative])
+def test_what_never_ends_is_told_so_in_json_too(policy: Any) -> None:
+    for cluster in (FOUR, TWO):
+        endless = (submitted("a", 3, float("inf")), submitted("b", 4, float("inf")))
+        scheduler = after(cluster, [policy(), FirstFit()], *endless)
+        inquiry = Inquiry(scheduler)
+        found = (
+            job_page(inquiry, Wanted(), 0, 9), pool_list(inquiry), booking_page(inquiry, "", 0, 9),
+            node_page(inquiry, "", 0, 9),
+        )  # fmt: skip
+        for one in found:
+            assert msgspec.json.decode(msgspec.json.encode(one), type=type(one)) == one
+        assert [job.limit for job in found[0].jobs] == [None, None]
+
+
 def test_a_job_outside_of_the_queue_says_the_name_of_the_reason() -> None:
     first = submitted("a", 1)
     depends = submitted("b", 1, dependencies=(Dependency("completed", "a"),))
