@@ -83,4 +83,4 @@ def test_no_licence_is_given_twice(site: Daemon) -> None:
 
 def told(site: Daemon) -> int:
     """How often it was said that more are in use than there are."""
-    return sum("'matlab': 4 are in use and there are 2" in str(entry) for entry in site.log())
+    return sum("'matlab': 4 are in use and there are only 2" in str(entry) for entry in site.log())

@@ -139,7 +139,7 @@ def test_more_in_use_than_there_are_is_said_once() -> None:
     with capture_logs() as logs, watching(WithLicences(ours, there={"matlab": 3})) as one:
         one.describe()
         events(one)
-    assert sum("'matlab': 4 are in use and there are 3" in str(log.get("what")) for log in logs) == 1
+    assert sum("'matlab': 4 are in use and there are only 3" in str(log.get("what")) for log in logs) == 1
 
 
 def test_where_the_flags_are_not_told_everything_is_counted() -> None:

@@ -121,7 +121,7 @@ def test_other_amounts_are_told_and_silence_is_not() -> None:
         slurm.says = "No licenses configured in Slurm.\n"
         assert changes(one) == {"matlab": 0}
     odd = [str(log.get("what")) for log in logs]
-    assert sum("'matlab': 3 are in use and there are 1" in what for what in odd) == 1
+    assert sum("'matlab': 3 are in use and there are only 1" in what for what in odd) == 1
     assert sum("licences stay as they were" in what for what in odd) == 1
 
 
