@@ -113,10 +113,9 @@ def test_fewer_than_are_in_use_keep_others_waiting_until_enough_came_back():
 def test_a_negative_amount_is_told_and_ignored():
     s = running(FLAT)
     s.step(5, [ev.LicencesChanged(5, "matlab", -1)])
-    assert ["licence 'matlab': expected an amount of at least 0, found "
-            "-1" in p.message for p in s.problems] == [
-        True
-    ]
+    assert [
+        "licence 'matlab': expected an amount of at least 0, found -1" in p.message for p in s.problems
+    ] == [True]
     assert s.state.licences.total["matlab"] == 3
 
 

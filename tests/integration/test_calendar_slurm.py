@@ -61,8 +61,10 @@ def test_an_edited_calendar_is_followed_and_a_broken_one_is_not(site: Daemon) ->
     assert run(site, diary, "second") == "node1"
     refused = "the new configuration is wrong; the old configuration stays in force"
     for broken, why in (
-        (plugins(nodes=["node1"], days=["someday"]), "days: a day of the week, a date or the name of a "
-                                                     "holiday"),
+        (
+            plugins(nodes=["node1"], days=["someday"]),
+            "days: a day of the week, a date or the name of a holiday",
+        ),
         (
             plugins(nodes=["nod3"]),
             "calendar: windows: upkeep: nodes: expected nodes of the cluster, found 'nod3'",

@@ -107,8 +107,8 @@ def test_when_one_is_gone_the_other_goes_on_and_it_comes_back(
     first = submit(a, diary_a, 3)
     daemon.start()
     assert [
-        pool["cluster"] for pool in daemon.said("a cluster does not answer; the other clusters go on "
-                                                "without it")
+        pool["cluster"]
+        for pool in daemon.said("a cluster does not answer; the other clusters go on without it")
     ] == ["siteB"]
     daemon.until(lambda: set(diary_a.ended()) == set(first), 40, "siteA's jobs run")
     assert daemon.outages() == ["siteB"]

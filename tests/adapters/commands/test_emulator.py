@@ -204,8 +204,9 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path):
     open_to_all = tmp_path / "pbs"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    with pytest.raises(UserError, match="of this user that other users cannot write, found a directory that "
-                                        "other users can"):
+    with pytest.raises(
+        UserError, match="of this user that other users cannot write, found a directory that other users can"
+    ):
         Emulator(open_to_all, EmulatorOptions("pbs"))
     assert list(open_to_all.iterdir()) == []
 

@@ -123,8 +123,9 @@ def test_limits_of_slots_that_brun_does_not_keep_are_said() -> None:
     text = output("bqueues_long").replace("Open:Inact_Adm    -    -", "Open:Inact_Adm   20    2")
     queue = checked(lambda argv: text if argv == ("bqueues", "-l") else None)["queue normal"]
     assert queue.ok
-    assert queue.detail.endswith("brun does not keep the queue's limits (MAX 20, JL/U 2): enable the plugin "
-                                 "limits")
+    assert queue.detail.endswith(
+        "brun does not keep the queue's limits (MAX 20, JL/U 2): enable the plugin limits"
+    )
 
 
 def test_a_queue_that_is_not_there() -> None:

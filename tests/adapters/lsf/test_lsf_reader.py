@@ -275,8 +275,13 @@ def test_an_exclusive_job_and_a_reservation() -> None:
         ("PEND", "other", facts(), "system", "queue other is not headway's"),
         ("PEND", "normal", facts(requirement="{a} || {b}"), "system", "cannot be expressed"),
         ("PEND", "normal", facts(dependency="done(99)"), "system", "cannot be judged"),
-        ("PEND", "normal", facts(doubtful=True), "system", "LSF's listings contradict each other about the "
-                                                           "job"),
+        (
+            "PEND",
+            "normal",
+            facts(doubtful=True),
+            "system",
+            "LSF's listings contradict each other about the job",
+        ),
     ],
 )
 def test_who_holds_a_job(stat: str, queue: str, told: Facts, held_by: str, reason: str) -> None:

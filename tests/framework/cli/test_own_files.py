@@ -95,8 +95,10 @@ def test_accounts_and_cancelled_jobs_are_told(headway: Headway) -> None:
         ("tune delayed-los --trace log.swf --values 5..1", "--values: expected 1 to 1000 values"),
         ("tune delayed-los --trace log.swf --values 1..99999999999", "--values: expected 1 to 1000"),
         ("tune delayed-los --trace log.swf --values ,", "--values: expected values such as 1..20 or 0,3,7"),
-        ("tune delayed-los --trace log.swf --values 1..2..3", "--values: expected values such as 1..20 or "
-                                                              "0,3,7"),
+        (
+            "tune delayed-los --trace log.swf --values 1..2..3",
+            "--values: expected values such as 1..20 or 0,3,7",
+        ),
         ("convert log.swf log.swf", "log.swf: expected another file than IN, found IN itself"),
         ("convert log.swf ./log.swf", "log.swf: expected another file than IN, found IN itself"),
         ("reproduce measy --set batch=many", "--set: batch: expected a whole number from 1 on, found 'many'"),

@@ -77,8 +77,10 @@ def test_a_task_that_kills_each_worker_is_a_failed_one(address: str) -> None:
 
 
 def test_a_scheduler_that_goes_away_ends_the_campaign(address: str) -> None:
-    with connected(address, 1, silent) as cluster, pytest.raises(Failure, match="the scheduler went away "
-                                                                                "while"):
+    with (
+        connected(address, 1, silent) as cluster,
+        pytest.raises(Failure, match="the scheduler went away while"),
+    ):
         cluster.outcome(task(row, 0), "cancelled", None)
 
 

@@ -182,8 +182,10 @@ def test_a_refused_reservation_is_kept_and_asked_for_again() -> None:
         ({"for": "90d"}, "at most 60d"),
         ({"to": "08:00", "pool": "nowhere"}, "pool: expected a pool of the cluster, found 'nowhere'"),
         ({"to": "08:00", "nodes": ["n9"]}, "nodes: expected nodes of the cluster, found 'n9'"),
-        ({"to": "08:00", "processors": 11}, "processors: expected at most the processors of the pool, found "
-                                            "11"),
+        (
+            {"to": "08:00", "processors": 11},
+            "processors: expected at most the processors of the pool, found 11",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(window: dict[str, Any], why: str) -> None:

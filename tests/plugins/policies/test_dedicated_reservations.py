@@ -473,8 +473,10 @@ def test_a_job_that_was_moved_takes_its_reservation_along() -> None:
         (JobChanged(20, described("d", 8, 50, begin_time=100)), "is not dedicated any more"),
         (JobChanged(20, dedicated(described("d", 8, 50), 100_000.0)), "does not start before"),
         (JobChanged(20, dedicated(described("d", 6, 50), 100.0)), "does not fill its nodes"),
-        (JobChanged(20, dedicated(described("d", 8, 50), 100_000_000.0)), "no processors are reserved for "
-                                                                          "job d now"),
+        (
+            JobChanged(20, dedicated(described("d", 8, 50), 100_000_000.0)),
+            "no processors are reserved for job d now",
+        ),
     ],
 )
 def test_it_is_removed_when_the_job_is_not_to_start_then(event: Event, reason: str) -> None:

@@ -166,8 +166,9 @@ def test_weights_that_are_missing_or_unknown():
     s.notices.clear()
     s.step(125, [ev.SitePolicyChanged(125, SitePolicy(ACCOUNTS, weights={"age": 5, "luck": 7}))])
     assert multi.weights == {"age": 5}
-    assert s.notices == ["the batch system weighs 'luck', and no enabled plugin gives this factor; it is "
-                         "left out"]
+    assert s.notices == [
+        "the batch system weighs 'luck', and no enabled plugin gives this factor; it is left out"
+    ]
 
 
 def test_weights_that_are_all_0_are_told_once():

@@ -178,8 +178,9 @@ def test_a_window_that_is_to_come(tmp_path):
     lines = {line.split()[0]: " ".join(line.split()) for line in said.splitlines() if " of " in line}
     assert lines["B"] == "B of ann 2 3 9 s 7 s 9 7 s"
     assert lines["A"].endswith("8 10 s")
-    assert lines["D4"].endswith("not in the set: with this job the set would need 1.35 of the part that may "
-                                "be filled")
+    assert lines["D4"].endswith(
+        "not in the set: with this job the set would need 1.35 of the part that may be filled"
+    )
     assert "3 jobs in time, 0 too late. They earn 117; no schedule earns more than 117" in words
 
 
