@@ -4,13 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# Tests run side by side: many of them wait for a real batch system.
-WORKERS ?= 6
+# Tests run side by side: so many that compute, and so many that wait for a real batch system.
+WORKERS ?= 2
+WAITING ?= 4
 # Bytecode is kept, whatever the caller's shell says: the tests start `headway` a thousand times, and each
 # worker reads all of them.
 unexport PYTHONDONTWRITEBYTECODE
-# What pytest answers when ARGS select no test.
-NONE := 5
 
 .PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint claims clean picture
 
@@ -19,18 +18,12 @@ demo: $(VENV)/.installed
 
 # Without those that a smaller version stands for; `make test-all` runs these, too.
 SLOW := and not slow
-test: $(VENV)/.installed-test tests/__pycache__
-	$(PYTEST) -m "not benchmark and not alone and not campaign $(SLOW)" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS) || [ $$? -eq $(NONE) ]
-	$(PYTEST) -m "alone and not benchmark and not campaign $(SLOW)" $(ARGS) || [ $$? -eq $(NONE) ]
+test: $(VENV)/.installed-test
+	$(BIN)/python tests/side_by_side.py --computing $(WORKERS) --waiting $(WAITING) \
+	    --marks "not benchmark and not campaign $(SLOW)" -- $(ARGS)
 
 test-all: SLOW :=
 test-all: test
-
-# The tests of a new checkout are compiled once, in two halves, and not by each worker.
-HALF := tests/plugins tests/properties
-tests/__pycache__: | $(VENV)/.installed-test
-	@$(PYTEST) -q --collect-only $(HALF) >/dev/null 2>&1 & \
-	$(PYTEST) -q --collect-only $(addprefix --ignore=,$(HALF)) >/dev/null 2>&1; wait
 
 # New examples for every property, so many times as many as it names (`make test` draws a third); before each
 # release. A run that failed is repeated with its SEED.

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,19 @@ _SETTINGS = "_hypothesis_internal_use_settings"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The run of those that go alone reads only files that have some."""
-    if config.option.markexpr.startswith("alone ") and collection_path.suffix == ".py":
-        return "mark.alone" not in collection_path.read_text() or None
+    """The run of tests of real systems reads only the files that have some."""
+    if config.option.markexpr.startswith("real ") and collection_path.suffix == ".py":
+        return not _names_a_real_system(collection_path) or None
     return None
+
+
+@cache
+def _names_a_real_system(path: Path) -> bool:
+    """Whether the file, or what is beside it for all tests there, names the mark of a real system."""
+    texts = [path.read_text()]
+    if (shared := path.parent / "conftest.py").is_file():
+        texts.append(shared.read_text())
+    return any(f"mark.{system}" in text for text in texts for system in REAL)
 
 
 def _group(item: pytest.Item) -> str:
@@ -59,10 +69,8 @@ def _group(item: pytest.Item) -> str:
 
 
 def _described(name: str, items: list[pytest.Item]) -> Group:
-    def any_is(*marks: str) -> bool:
-        return any(item.get_closest_marker(mark) for item in items for mark in marks)
-
-    return Group(name, len(items), any_is(*REAL), any_is("long", "slow", "torture"))
+    long = any(item.get_closest_marker(mark) for item in items for mark in ("long", "slow", "torture"))
+    return Group(name, len(items), long)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -114,10 +122,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         groups.setdefault(_group(item), []).append(item)
     turns = in_turn([_described(name, members) for name, members in groups.items()])
     items[:] = [item for name in turns for item in groups[name]]
-    for item in items:
-        if any(item.get_closest_marker(mark) for mark in REAL):
-            # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
-            item.add_marker(pytest.mark.flaky(reruns=1))
     for test in {getattr(item, "obj", None) for item in items if item.get_closest_marker("hypothesis")}:
         function = getattr(test, "__func__", test)
         given = getattr(function, _SETTINGS, None) or settings()
@@ -127,6 +131,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A file's tests stay together on one worker (`--dist loadgroup`), unless they name their own group."""
+    if any(item.get_closest_marker(mark) for mark in REAL):
+        if not _names_a_real_system(item.path):
+            raise pytest.UsageError(
+                f"{item.nodeid} drives a real system: mark.slurm, mark.pbs or mark.lsf must stand in its "
+                "file, or in conftest.py beside it, or `make test` does not find it"
+            )
+        item.add_marker("real")
+        # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
+        item.add_marker(pytest.mark.flaky(reruns=1))
     if item.get_closest_marker("xdist_group") is None:
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 

@@ -158,7 +158,6 @@ def occupied(daemon: Daemon) -> tuple[list[tuple[float, str]], dict[str, float]]
     return starts, seconds
 
 
-@pytest.mark.alone
 @pytest.mark.both_slurms
 def test_sixty_jobs_run_as_decided_and_as_emulated(slurm_cluster: Any, site: Callable[..., Daemon]) -> None:
     diary = Diary(slurm_cluster)

@@ -220,7 +220,6 @@ def test_a_few_short_jobs_start_when_the_dry_run_says(daemon: Daemon) -> None:
     assert found.foretold <= max(2.0, found.plain / 2)
 
 
-@pytest.mark.alone
 @pytest.mark.benchmark
 @pytest.mark.parametrize("count", [24, 80, 200])
 def test_how_far_apart_many_are(daemon: Daemon, count: int) -> None:
@@ -238,7 +237,6 @@ def test_how_far_apart_many_are(daemon: Daemon, count: int) -> None:
 LIMIT, WORK = 60.0, 57.0
 
 
-@pytest.mark.alone
 @pytest.mark.benchmark
 def test_how_far_apart_starts_behind_a_history_are(daemon: Daemon, tmp_path: Path) -> None:
     """Jobs of four hours ended after a second; then a cluster's queue is copied and run into the future."""

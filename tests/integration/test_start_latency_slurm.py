@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from live_daemon import Daemon, Diary
 
-pytestmark = [pytest.mark.slurm, pytest.mark.alone, pytest.mark.benchmark]
+pytestmark = [pytest.mark.slurm, pytest.mark.benchmark]
 
 NODES, CPUS = 16, 8
 #: Elements of one array; Slurm's own records, once something of them was changed.
