@@ -48,19 +48,19 @@ _SETTINGS = "_hypothesis_internal_use_settings"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The run of tests of real systems reads only the files that have some."""
-    if config.option.markexpr.startswith("real ") and collection_path.suffix == ".py":
-        return not _names_a_real_system(collection_path) or None
+    """The run of tests that wait reads only the files that have some."""
+    if config.option.markexpr.startswith("waits ") and collection_path.suffix == ".py":
+        return not _has_tests_that_wait(collection_path) or None
     return None
 
 
 @cache
-def _names_a_real_system(path: Path) -> bool:
-    """Whether the file, or what is beside it for all tests there, names the mark of a real system."""
+def _has_tests_that_wait(path: Path) -> bool:
+    """Whether a mark of such tests is written in the file, or in ``conftest.py`` beside it."""
     texts = [path.read_text()]
     if (shared := path.parent / "conftest.py").is_file():
         texts.append(shared.read_text())
-    return any(f"mark.{system}" in text for text in texts for system in REAL)
+    return any(f"mark.{name}" in text for text in texts for name in (*REAL, "waits"))
 
 
 def _group(item: pytest.Item) -> str:
@@ -132,14 +132,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A file's tests stay together on one worker (`--dist loadgroup`), unless they name their own group."""
     if any(item.get_closest_marker(mark) for mark in REAL):
-        if not _names_a_real_system(item.path):
-            raise pytest.UsageError(
-                f"{item.nodeid} drives a real system: mark.slurm, mark.pbs or mark.lsf must stand in its "
-                "file, or in conftest.py beside it, or `make test` does not find it"
-            )
-        item.add_marker("real")
+        item.add_marker("waits")
         # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
         item.add_marker(pytest.mark.flaky(reruns=1))
+    if item.get_closest_marker("waits") and not _has_tests_that_wait(item.path):
+        raise pytest.UsageError(
+            f"{item.nodeid} waits: mark.slurm, mark.pbs, mark.lsf or mark.waits must stand in its file, or in "
+            "conftest.py beside it, or `make test` does not find it"
+        )
     if item.get_closest_marker("xdist_group") is None:
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 

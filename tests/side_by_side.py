@@ -1,7 +1,7 @@
-"""`make test`: the tests that compute, and beside them those that wait for a real batch system.
+"""`make test`: the tests that compute, and beside them the tests that wait for a batch system or a daemon.
 
-Two runs of pytest, of which each collects its own tests: a worker that computes takes a processor, and one
-that waits takes nearly none. What the run that waits has to say follows what the other one says.
+Two runs of pytest, and each collects its own tests. A worker that computes takes a processor; a worker that
+waits takes nearly none. The report of the tests that wait follows the report of the tests that compute.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAUSE = 0.5
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--computing", required=True, help="workers for the tests that compute")
-    parser.add_argument("--waiting", required=True, help="workers for the tests of real batch systems")
+    parser.add_argument("--waiting", required=True, help="workers for the tests that wait")
     parser.add_argument("--marks", required=True, help="what both runs select")
     parser.add_argument("more", nargs="*", help="arguments of pytest")
     told = parser.parse_args()
@@ -33,14 +33,14 @@ def main() -> int:
             "--dist", "loadgroup", "--no-loadscope-reorder", *more, *told.more,
         ]  # fmt: skip
 
-    print("The tests of real batch systems run beside these; their report follows.", flush=True)
+    print("The tests that wait for a batch system run beside these; their report follows.", flush=True)
     with tempfile.NamedTemporaryFile(prefix="headway-tests-") as report:
         # A cache of its own, or `--lf` would know the failures of one of the two runs only.
         waiting = subprocess.Popen(
-            command("real", told.waiting, "-o", "cache_dir=.pytest_cache/real"), stdout=report, stderr=report
+            command("waits", told.waiting, "-o", "cache_dir=.pytest_cache/waits"), stdout=report, stderr=report
         )
-        computing = subprocess.run(command("not real", told.computing), check=False).returncode
-        print("\nThe tests of real batch systems:", flush=True)
+        computing = subprocess.run(command("not waits", told.computing), check=False).returncode
+        print("\nThe tests that wait for a batch system:", flush=True)
         follow(Path(report.name), waiting)
     return 0 if {computing, waiting.returncode} <= {0, NONE} else 1
 

@@ -16,6 +16,8 @@ from live_daemon import Daemon
 from headway import events as ev
 from headway_adapters.commands import Emulator, EmulatorOptions
 
+pytestmark = pytest.mark.waits
+
 QUEUES = ("workq", "hwtest")
 SLEEP = "/bin/sleep"
 

@@ -22,6 +22,8 @@ from headway.model import Reservation
 from headway_adapters.commands import Emulator, EmulatorOptions
 from headway_adapters.pbs import PbsAdapter, select, values
 
+pytestmark = pytest.mark.waits
+
 SLEEP = ("--", "/bin/sleep")
 
 

@@ -19,6 +19,8 @@ from headway import decisions as d
 from headway import events as ev
 from headway_adapters.commands import Emulator, EmulatorOptions
 
+pytestmark = pytest.mark.waits
+
 CLOCK = """#!/bin/sh
 echo "$@" >> {root}/asked
 [ -e {root}/hang ] && exit 1 < {root}/pipe

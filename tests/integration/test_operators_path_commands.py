@@ -22,6 +22,8 @@ from guide import PAGES
 from live_daemon import HEADWAY, Daemon
 from waiting import HANG, until
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 #: Name in the guide -> system, flavour, and what the emulator is told.
 SYSTEMS = {"pbs": ("pbs", ""), "lsf-volclava": ("lsf", "volclava"), "lsf-ibm": ("lsf", "ibm")}

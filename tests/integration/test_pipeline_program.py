@@ -10,6 +10,8 @@ from counting import HEADWAY, Counting
 
 from headway_plugins.pipelines import commands
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.mark.long
 def test_words_are_counted_in_a_controlled_run_and_with_copies(tmp_path):

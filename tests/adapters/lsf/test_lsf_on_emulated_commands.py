@@ -23,6 +23,8 @@ from headway_adapters.commands.emulator import Emulator, EmulatorOptions
 from headway_adapters.lsf import LsfAdapter, LsfOptions
 from headway_adapters.lsf.give_back import main as give_back
 
+pytestmark = pytest.mark.waits
+
 FLAVOURS = ("ibm", "volclava")
 
 
