@@ -137,7 +137,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.flaky(reruns=1))
     if item.get_closest_marker("waits") and not _has_tests_that_wait(item.path):
         raise pytest.UsageError(
-            f"{item.nodeid} waits: mark.slurm, mark.pbs, mark.lsf or mark.waits must stand in its file, or in "
+            f"{item.nodeid} waits: mark.slurm, mark.pbs, mark.lsf or mark.waits must stand in its file or in "
             "conftest.py beside it, or `make test` does not find it"
         )
     if item.get_closest_marker("xdist_group") is None:

@@ -36,9 +36,8 @@ def main() -> int:
     print("The tests that wait for a batch system run beside these; their report follows.", flush=True)
     with tempfile.NamedTemporaryFile(prefix="headway-tests-") as report:
         # A cache of its own, or `--lf` would know the failures of one of the two runs only.
-        waiting = subprocess.Popen(
-            command("waits", told.waiting, "-o", "cache_dir=.pytest_cache/waits"), stdout=report, stderr=report
-        )
+        apart = command("waits", told.waiting, "-o", "cache_dir=.pytest_cache/waits")
+        waiting = subprocess.Popen(apart, stdout=report, stderr=report)
         computing = subprocess.run(command("not waits", told.computing), check=False).returncode
         print("\nThe tests that wait for a batch system:", flush=True)
         follow(Path(report.name), waiting)

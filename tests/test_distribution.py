@@ -11,7 +11,9 @@ def test_every_group_has_one_turn() -> None:
 
 
 def test_what_takes_longest_begins_first() -> None:
-    groups = [Group("small", 2), Group("torture", 1, long=True), Group("large", 50), Group("slow", 3, long=True)]
+    groups = [
+        Group("small", 2), Group("torture", 1, long=True), Group("large", 50), Group("slow", 3, long=True),
+    ]  # fmt: skip
     assert in_turn(groups) == ["slow", "torture", "large", "small"]
 
 

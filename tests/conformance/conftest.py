@@ -38,6 +38,11 @@ ALL = (
     "emulated", "pbs-emulator", "lsf-emulator-ibm", "lsf-emulator-volclava", "slurm", "slurm24",
     "slurm-over-ssh", "pbs", "lsf",
 )  # fmt: skip
+#: Second ways to a system that has the whole suite: in `make test` they have the part of it that depends on
+#: the way, in `make test-all` the whole suite, too.
+SECOND_WAYS = ("slurm-over-ssh", "lsf-emulator-volclava")
+#: That part: the suite's modules about what is read, how names are quoted, and what happens in an outage.
+TRANSPORT = ("seeing", "names", "failing")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -46,7 +51,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = (REAL,) if REAL else ALL
         marks = {"slurm": [pytest.mark.slurm], "slurm24": [pytest.mark.slurm],
                  "slurm-over-ssh": [pytest.mark.slurm, pytest.mark.sshd],
-                 "pbs": [pytest.mark.pbs], "lsf": [pytest.mark.lsf]}  # fmt: skip
+                 "pbs": [pytest.mark.pbs], "lsf": [pytest.mark.lsf],
+                 "pbs-emulator": [pytest.mark.waits], "lsf-emulator-ibm": [pytest.mark.waits],
+                 "lsf-emulator-volclava": [pytest.mark.waits]}  # fmt: skip
+        if metafunc.cls is not None and metafunc.cls.__module__.rpartition(".")[2] not in TRANSPORT:
+            for name in SECOND_WAYS:
+                marks[name].append(pytest.mark.slow)
         # Each cluster is started where its tests are, and no worker has to take them all.
         groups = {name: pytest.mark.xdist_group(f"conformance-{name}") for name in names}
         parameters = [pytest.param(name, marks=[*marks.get(name, []), groups[name]]) for name in names]

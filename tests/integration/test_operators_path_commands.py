@@ -154,7 +154,7 @@ class Console:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", ["pbs", "lsf-volclava", pytest.param("lsf-ibm", marks=pytest.mark.slow)])
 def test_check_monitor_drive_give_back(
     name: str, laptop: Callable[..., Laptop], daemon: Callable[..., Daemon]
 ) -> None:
