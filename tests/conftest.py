@@ -135,13 +135,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("waits")
         # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
         item.add_marker(pytest.mark.flaky(reruns=1))
-    if item.get_closest_marker("waits") and not _has_tests_that_wait(item.path):
-        raise pytest.UsageError(
-            f"{item.nodeid} waits: mark.slurm, mark.pbs, mark.lsf or mark.waits must stand in its file or in "
-            "conftest.py beside it, or `make test` does not find it"
-        )
     if item.get_closest_marker("xdist_group") is None:
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("waits") and not _has_tests_that_wait(item.path):
+        pytest.fail(
+            "it waits: mark.slurm, mark.pbs, mark.lsf or mark.waits must be written in its file or in "
+            "conftest.py beside it, or `make test` does not find it"
+        )
 
 
 def pytest_runtest_teardown() -> None:

@@ -17,6 +17,8 @@ from headway import events as ev
 from headway.cli import main
 from headway_adapters.commands import Emulator, EmulatorOptions
 
+pytestmark = pytest.mark.waits
+
 #: What only the daemon says, or only a fresh look.
 OF_ONE_SIDE = ("So says the daemon, ", "The daemon has planned no start ", "It is expected to start at ")
 

@@ -22,6 +22,8 @@ from headway.events import JobEnded, JobSubmitted
 from headway_plugins.security.measured import measure, profile_text
 from headway_plugins.security.protection.keys import Keys, make_keys
 
+pytestmark = pytest.mark.waits
+
 __all__ = ["system"]
 
 #: The interpreter of the tests may be where the users of the test server cannot go.
