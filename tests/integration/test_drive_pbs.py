@@ -347,12 +347,13 @@ def test_an_outage_costs_no_job(site: Site, daemon: Daemon) -> None:
 @pytest.mark.long
 def test_a_dedicated_job_starts_at_its_second(site: Site, daemon: Daemon) -> None:
     daemon.configure(plugins=["dedicated", "easy", "first-fit"])
+    daemon.start()
+    # The daemon must know the job in time, and before that three jobs are to run one behind the other.
+    due = int(time.time() + bound(14))
     for _ in range(3):
         site.submit("-l", "select=2:ncpus=8", "-l", "walltime=00:00:08", seconds=6)
-    due = int(time.time()) + 14
     at = time.strftime("%Y%m%d%H%M.%S", time.gmtime(due))
     job = site.submit("-l", "select=4:ncpus=8", "-a", at, "-v", "HEADWAY=dedicated", seconds=2)
-    daemon.start()
     daemon.until(lambda: site.state(job) in "RF", seconds=40, what="the dedicated job starts")
     assert values.when(site.jobs()[job]["stime"]) == pytest.approx(due, abs=bound(1))
     assert daemon.stop() == 0
