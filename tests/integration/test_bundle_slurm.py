@@ -121,7 +121,7 @@ def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("killed", ["worker", "subjob"])
+@pytest.mark.parametrize("killed", ["worker", pytest.param("subjob", marks=pytest.mark.slow)])
 def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoint(
     bundles: SlurmBundles, killed: str
 ) -> None:

@@ -208,7 +208,6 @@ def anything(count: int, seed: int) -> list[Wanted]:
     ]
 
 
-@pytest.mark.both_slurms
 def test_killed_again_and_again_it_runs_every_job_once(
     slurm_cluster: Any, site: Callable[..., Daemon]
 ) -> None:

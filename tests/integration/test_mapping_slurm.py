@@ -13,7 +13,9 @@ from slurm_cluster import SlurmCluster
 pytestmark = pytest.mark.slurm
 
 
-@pytest.mark.parametrize(("rule", "first"), [("minmin", "short"), ("sufferage", "long")])
+@pytest.mark.parametrize(("rule", "first"), [
+    ("minmin", "short"), pytest.param("sufferage", "long", marks=pytest.mark.slow),
+])  # fmt: skip
 def test_jobs_go_where_they_end_first(
     slurm_factory: Callable[..., SlurmCluster], tmp_path: Path, rule: str, first: str
 ) -> None:

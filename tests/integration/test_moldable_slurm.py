@@ -15,7 +15,7 @@ from real_systems.slurm import FILTER
 
 from headway import events as ev
 
-pytestmark = [pytest.mark.slurm, pytest.mark.both_slurms]
+pytestmark = pytest.mark.slurm
 
 PROLOG = Path(__file__).parents[2] / "etc" / "slurm" / "task_prolog.sh"
 

@@ -16,7 +16,7 @@ import pytest
 from live_daemon import Daemon
 from test_domains_slurm import NAMES, PARTITIONS
 
-pytestmark = [pytest.mark.slurm, pytest.mark.both_slurms]
+pytestmark = pytest.mark.slurm
 
 #: By priorities, then first come, first served, by tiers: nothing is backfilled.
 IN_ORDER = ("--set", "SchedulerType=sched/builtin", "--set", "PriorityType=priority/basic")
@@ -55,6 +55,7 @@ def wanted(count: int, sizes: dict[str, tuple[int, ...]]) -> list[Asked]:
     return found
 
 
+@pytest.mark.both_slurms
 @pytest.mark.parametrize("layout", [(PARTITIONS, WHOLE), (SAME_NODES, ANY)], ids=["whole", "side-by-side"])
 @pytest.mark.parametrize("count", [24, pytest.param(100, marks=pytest.mark.slow)])
 def test_starts_come_in_the_order_of_slurms_own_scheduler(

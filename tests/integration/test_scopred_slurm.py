@@ -22,7 +22,9 @@ def _predicted(told: str) -> str:
     return "".join(re.findall(r"Plugin 'scopred' predicts .*? leverage [0-9.e+-]+", told))
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
+@pytest.mark.parametrize(
+    "killed", [pytest.param(False, id="stopped", marks=pytest.mark.slow), pytest.param(True, id="killed")]
+)
 def test_acceptance_9_a_run_is_recorded_and_what_is_known_outlives_the_daemon(
     slurm_cluster: Any, tmp_path: Path, killed: bool
 ) -> None:

@@ -57,7 +57,7 @@ def keeps_its_promise(daemon: Daemon, system: Any, many: str, few: str) -> None:
 class SharedNodes:
     """What must hold on each real batch system whose queues are on the same hosts."""
 
-    @pytest.mark.parametrize("order", ["easy", "multifactor"])
+    @pytest.mark.parametrize("order", ["easy", pytest.param("multifactor", marks=pytest.mark.slow)])
     def test_the_job_of_one_queue_starts_when_it_was_promised_whatever_comes_to_the_other(
         self, system: Lsf | Pbs | Slurm, order: str
     ) -> None:
