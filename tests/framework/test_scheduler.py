@@ -249,6 +249,7 @@ def test_a_policy_without_an_answer_leaves_it_to_the_next():
 
     s = scheduler(Shy(), Fcfs())
     assert started(s.step(0, arrive(described("a", 8), described("b", 8)))) == ["a"]
+    assert "1 job started, and None returned: expected a list of starts" in told(s)
     consistent(s)
 
 

@@ -294,7 +294,7 @@ def _from_journal(
     journal_path: str, catalogue: Catalogue, adapters: Adapters, job_id: str
 ) -> tuple[str, list[str]]:
     """The job's whole id, and what the last recorded run knew at its end."""
-    from headway.daemon.replay import config_of, scheduler_of
+    from headway.daemon.replay import config_of, repeating
     from headway.inquiry import explain
     from headway.journal import Journal
 
@@ -302,7 +302,7 @@ def _from_journal(
         run = journal.last_run()
         if run is None:
             return job_id, []
-        scheduler = scheduler_of(run, catalogue, adapters)
+        scheduler = repeating(run, catalogue, adapters)
         kind = adapters.get(config_of(run, adapters).cluster.adapter)
         job_id = kind.full_job_id(job_id, run.info.cluster.name)
         for cycle in journal.cycles(run.id):

@@ -48,7 +48,7 @@ def repeat_last_run(
     The journal is read only. Raises :class:`headway.errors.UserError` if there is no recorded run.
     """
     from headway.config import Adapters, load_config
-    from headway.daemon.replay import scheduler_of
+    from headway.daemon.replay import repeating
     from headway.errors import UserError
     from headway.journal import Journal
     from headway.model.modes import Mode
@@ -64,7 +64,7 @@ def repeat_last_run(
         run = journal.last_run()
         if run is None:
             raise UserError(f"{journal_path}: expected a recorded run, found none")
-        scheduler = scheduler_of(run, Catalogue(plugin_files), adapters)
+        scheduler = repeating(run, Catalogue(plugin_files), adapters)
         now = run.info.started_at if run.info.mode != Mode.DRY_RUN else 0.0
         for cycle in journal.cycles(run.id):
             scheduler.step(cycle.now, cycle.events)

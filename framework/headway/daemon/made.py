@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from headway import __version__, inputs
+from headway import __version__
 from headway.adapter import ClusterAdapter
 from headway.config import Config, live_adapter
 from headway.daemon.clock import RunClock
@@ -105,7 +105,6 @@ class MadeRun:
             stack.callback(self.users.close, heir.users if heir is not None else None)
 
     def _info(self) -> RunInfo:
-        texts = self.plugins.files.texts
         return RunInfo(
             self.config.mode,
             self.clock(),
@@ -113,7 +112,7 @@ class MadeRun:
             self.config.text,
             self.config.seed,
             self.cluster,
-            {**self.states, **({inputs.SAVED_AS: texts} if texts else {})},
+            {**self.states, **self.plugins.recorded()},
         )
 
 

@@ -15,6 +15,7 @@ from headway.journal import Journal, RunRecord
 from headway.model.modes import Mode
 from headway.model.nodes import sharing_nodes
 from headway.plugins import Catalogue, Plugins, traits_of
+from headway.plugins.enabled import FROM_FILES
 from headway.plugins.hook_names import hooks_of
 from headway.scheduler import Scheduler
 
@@ -74,6 +75,25 @@ def scheduler_of(
         # A dry run begins at its trace's epoch; a live one has the epoch's own clock.
         epoch=run.info.started_at if run.info.mode == Mode.DRY_RUN else 0.0,
     )
+
+
+def repeating(run: RunRecord, catalogue: Catalogue, adapters: Adapters = INSTALLED) -> Scheduler:
+    """The scheduler with which the whole of ``run`` can be repeated, decision by decision.
+
+    Raises :class:`UserError` as :func:`scheduler_of` does, and where a plugin of the run came from a file
+    that ``catalogue`` does not have: without it others would decide.
+    """
+    given = catalogue.files()
+    files: dict[str, str] = run.info.plugin_states.get(FROM_FILES) or {}
+    missing = {name: file for name, file in files.items() if name not in given}
+    if missing:
+        names = ", ".join(repr(name) for name in missing)
+        options = " ".join(f"--plugin {file}" for file in dict.fromkeys(missing.values()))
+        raise UserError(
+            f"journal, run {run.id}: expected the plugins of files that the run had ({names}), found none of "
+            f"that name; give each file again: {options}"
+        )
+    return scheduler_of(run, catalogue, adapters)
 
 
 def config_of(run: RunRecord, adapters: Adapters = INSTALLED) -> Config:
@@ -203,7 +223,7 @@ def replay(
         have = ", ".join(str(run.id) for run in runs)
         raise UserError(f"{journal.name}: expected one of the runs {have}, found run {run_id} asked for")
     result = Replay(chosen[-1])
-    scheduler = scheduler_of(result.run, catalogue, adapters)
+    scheduler = repeating(result.run, catalogue, adapters)
     ended = result.run.ended_at is not None
     last = None
     for cycle in journal.cycles(result.run.id):

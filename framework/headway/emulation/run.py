@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pydantic
 
-from headway import __version__, inputs
+from headway import __version__
 from headway.adapter import Outcome
 from headway.config import INSTALLED
 from headway.decisions import Decision, PowerUp
@@ -182,8 +182,7 @@ class _Emulation:
         """The engine, when the run is over; the journal has what it decided."""
         journal = self.journal
         if journal is not None and journal.enabled:
-            texts = parts.plugins.files.texts
-            states = {inputs.SAVED_AS: texts} if texts else {}
+            states = parts.plugins.recorded()
             # With what the emulation can do.
             described = parts.scheduler.state.cluster
             journal.begin_run(

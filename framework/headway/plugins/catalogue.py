@@ -132,6 +132,10 @@ class Catalogue:
                 found.update(getattr(kind(), hook)() or {})
         return found
 
+    def files(self) -> dict[str, str]:
+        """The plugins that came from files, and the file of each."""
+        return {name: self._sources[name] for name in self.from_files}
+
     def presets(self) -> dict[str, Preset]:
         """Every installed preset that has no plugin's name."""
         return {name: self._preset(name) for name in sorted(self._presets) if not self._is_plugin(name)}

@@ -10,12 +10,15 @@ import pluggy
 from headway.decisions import Decision
 from headway.errors import Mistakes, UserError
 from headway.hookspecs import PROJECT, HookSpecs
-from headway.inputs import InputFiles
+from headway.inputs import SAVED_AS, InputFiles
 from headway.plugins.catalogue import Catalogue, PluginConfig, check_needs_of, make_plugin
 from headway.plugins.contract import check_traits, traits_of
 from headway.plugins.hook_names import check_hooks, hooks_of
 from headway.plugins.old_names import old_implementations, warn_of_old_names
 from headway.plugins.traits import Required
+
+#: Where a run's recorded plugin states have the plugins of files; no plugin can be called so.
+FROM_FILES = "/plugins"
 
 
 class Plugins:
@@ -29,6 +32,8 @@ class Plugins:
         self._old: dict[str, dict[str, Callable[..., Any]]] = {}
         #: The files that options name: what a replay needs besides the configuration.
         self.files = InputFiles()
+        #: The plugins that ``--plugin`` brought, and the file of each.
+        self.from_files: dict[str, str] = {}
 
     @classmethod
     def load(
@@ -53,7 +58,14 @@ class Plugins:
                     check_needs_of(kind, config, capabilities)
                 plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
         mistakes.tell()
+        files = catalogue.files()
+        plugins.from_files = {name: files[name] for name in plugins.by_name if name in files}
         return plugins
+
+    def recorded(self) -> dict[str, Any]:
+        """What a replay needs besides the configuration, as it stands among a run's recorded states."""
+        needed = {SAVED_AS: self.files.texts, FROM_FILES: self.from_files}
+        return {name: found for name, found in needed.items() if found}
 
     @staticmethod
     def check_needs(

@@ -220,6 +220,9 @@ class Passes:
             try:
                 answer = policy(view)
                 if answer is None:
+                    if view.started:
+                        jobs = f"{len(view.started)} job{'s' if len(view.started) > 1 else ''}"
+                        self._leave_out(name, f"{jobs} started, and None returned: expected a list of starts")
                     answered.add(name)
                     self._undo(view)
                     continue

@@ -45,6 +45,33 @@ def test_a_policy_given_on_the_command_line_is_remembered(
     assert headway("replay", journal, "--run", 1).out.startswith("run 1 ")
 
 
+LAST_FIRST = """
+from headway.hookspecs import Plugin, hookimpl
+
+
+class LastFirst(Plugin):
+    @hookimpl
+    def schedule(self, view):
+        return [start for job in reversed(list(view.queue)) if (start := view.start(job))]
+"""
+
+
+def test_a_run_with_a_plugin_of_a_file_is_repeated_with_it_only(
+    headway: Headway, journal: Path, trace: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "last_first.py"
+    file.write_text(LAST_FIRST)
+    assert headway("dry-run", "--trace", trace, "--journal", journal, "--plugin", file).code == 0
+    for words in (("replay", journal), ("explain", "1", "--journal", journal)):
+        ran = headway(*words)
+        assert ran.code == 2
+        assert f"give each file again: --plugin {file}" in " ".join(ran.err.split())
+        again = headway(*words, "--plugin", file)
+        assert again.code == 0, again.err
+    assert "all decisions are the same" in headway("replay", journal, "--plugin", file).out.replace("\n", " ")
+    assert headway("replay", journal, "--run", 1).code == 0
+
+
 def test_a_decision_that_differs_is_named_with_its_cycle(headway: Headway, journal: Path) -> None:
     change(journal, 1, job_id="2")
     ran = headway("replay", journal)
