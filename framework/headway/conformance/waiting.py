@@ -14,6 +14,9 @@ from collections.abc import Callable
 
 #: Seconds after which what a test waits for counts as never happening.
 HANG = 240.0
+#: The pause between two looks: so many times what a look takes, and its largest value, seconds. Many tests
+#: wait side by side, and their looks must leave the processors to what they wait for.
+REST, LONGEST_REST = 3.0, 1.0
 
 
 def limit(seconds: float = HANG) -> float:
@@ -25,11 +28,15 @@ def until(
     condition: Callable[[], object], what: str = "", seconds: float = HANG, *,
     pause: float = 0.1, said: Callable[[], str] = str,
 ) -> None:  # fmt: skip
-    """Wait until ``condition`` holds. ``said``: more for the message, if it never does."""
-    end = time.monotonic() + limit(seconds)
+    """Wait until ``condition`` holds, with a pause of at least ``pause`` seconds between two looks. ``said``:
+    more for the message, if it never does."""
+    began = time.monotonic()
+    end = began + limit(seconds)
     while not condition():
-        assert time.monotonic() < end, f"not within {limit(seconds):g} s: {what or condition}\n{said()}"
-        time.sleep(pause)
+        now = time.monotonic()
+        assert now < end, f"not within {limit(seconds):g} s: {what or condition}\n{said()}"
+        time.sleep(max(pause, min(REST * (now - began), LONGEST_REST)))
+        began = time.monotonic()
 
 
 def delay() -> float:
