@@ -64,10 +64,11 @@ class StateError(HeadwayError):
     """A decision or event that contradicts what the scheduler knows; the message says how."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str], listed: bool = True) -> str:
     """A hint for a misspelt name: `` Did you mean 'easy'?``, else the list of what there is.
 
-    Capital letters are as good as small ones.
+    Capital letters are as good as small ones. Without ``listed`` there is no list: the caller names another
+    place that has it.
     """
     names = sorted(known)
     folded: dict[str, list[str]] = {}
@@ -77,4 +78,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = [one for key in alike for one in folded[key]][:3]
     if close:
         return " Did you mean " + " or ".join(repr(c) for c in close) + "?"
+    if not listed:
+        return ""
     return " Known: " + (", ".join(names) if names else "none") + "."

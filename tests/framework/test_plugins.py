@@ -9,7 +9,7 @@ from building import plugged
 from headway.decisions import Start, Suspend
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
-from headway.plugins import Catalogue, HookCaller, PluginConfig, Plugins
+from headway.plugins import Catalogue, HookCaller, PluginConfig, Plugins, Traits
 from headway.plugins.hook_names import hooks_of
 
 
@@ -46,9 +46,13 @@ def test_an_unknown_plugin_is_refused_with_its_place_and_the_nearest_names():
     )
 
 
-def test_a_name_near_nothing_lists_what_there_is():
-    with pytest.raises(UserError, match=r"Known: .*conservative.*fcfs"):
+def test_a_name_near_nothing_says_where_the_list_is_and_how_a_file_is_given():
+    with pytest.raises(UserError) as error:
         load(config("xyzzy"))
+    assert str(error.value) == (
+        "site.yaml: plugins[0]: no plugin is called 'xyzzy'. `headway plugins` lists all. If its class is in "
+        "a file, give that file: --plugin FILE.py"
+    )
 
 
 def test_a_plugin_tells_about_itself():
@@ -106,6 +110,28 @@ class Mine:
 
 def test_a_class_beside_a_plugin_may_have_methods_with_names_of_hooks(write):
     assert Catalogue([write(ONE + ALONE % ("", "place", "tree"))]).from_files == ["mine"]
+
+
+def test_a_hook_without_its_mark_beside_marked_hooks_is_told(write):
+    path = write(ONE + "\n    def order_queue(self, jobs):\n        return jobs\n")
+    told = "class 'ShortestFirst': its method 'order_queue' has the name of a hook .*@hookimpl is missing"
+    with pytest.warns(UserWarning, match=told) as warned:
+        Catalogue([path])
+    assert [(one.filename, one.lineno) for one in warned] == [(str(path), 4)]
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [("trait = Traits()", "traits"), ("option = Traits", "Options"), ("options = Traits", "Options")],
+)
+def test_traits_or_options_under_another_name_are_refused(write, line, meant):
+    kind = ONE + f"    from headway.plugins import Traits\n    {line}\n"
+    told = f"its attribute `{line.split()[0]}` has no effect. Did you mean `{meant}`"
+    with pytest.raises(UserError, match=f"--plugin .*mine.py: class 'ShortestFirst': {told}"):
+        Catalogue([write(kind)])
+    made = type("Made", (Plugin,), {line.split()[0]: Traits()})()
+    with pytest.raises(UserError, match=f"plugins: plugin 'made': {told}"):
+        Plugins().add("made", made)
 
 
 @pytest.mark.parametrize(

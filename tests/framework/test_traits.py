@@ -16,7 +16,7 @@ from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
 from headway.plugins import Again, Catalogue, Plugins, Study, Traits, traits_of
 from headway.plugins.hook_names import hooks_of
-from headway.plugins.old_names import REPLACED
+from headway.plugins.old_names import REPLACED, old_names
 from headway.state import Barrier, State
 
 ROOT = Path(__file__).parents[2]
@@ -222,8 +222,13 @@ def test_attributes_of_a_plugin_of_0_1_are_traits():
 
 
 def test_methods_of_a_plugin_of_0_1_serve_the_hooks_of_today():
-    with pytest.warns(FutureWarning, match="'old': .*; wakes: trait uses=.*; .*why_waiting: hook explain"):
+    with pytest.warns(FutureWarning) as warned:
         plugins = plugged(Old())
+    assert {one.filename for one in warned} == {__file__}
+    told = [str(one.message) for one in warned]
+    end = "an attribute of 0.1, ends with 0.3; what replaces it"
+    assert f"plugins: plugin 'old': `wakes`, {end}: trait uses=(PowerUp,)" in told
+    assert f"plugins: plugin 'old': `why_waiting`, {end}: hook explain" in told
     found = {
         hook: function
         for hook in ("promised", "bar_jobs", "explain")
@@ -233,6 +238,41 @@ def test_methods_of_a_plugin_of_0_1_serve_the_hooks_of_today():
     assert [barrier.why for barrier in found["bar_jobs"](["a", "b"], None)] == ["no", "no"]
     assert found["explain"]("a", "waiting", None, str) == "a waits"
     assert found["explain"]("a", "suspension", None, str) is None
+
+
+class Half:
+    """A plugin of 0.1 that got a record."""
+
+    traits = Traits()
+    needs = (Migrate,)
+
+    def __init__(self):
+        self.levels = 2
+
+    def why_waiting(self, job, view):
+        return f"{job} waits"
+
+
+def test_attributes_of_0_1_beside_a_record_are_warned_of_too():
+    with pytest.warns(FutureWarning) as warned:
+        plugins = plugged(Half())
+    assert [str(one.message) for one in warned] == [
+        "plugins: plugin 'half': `needs`, an attribute of 0.1, has no effect beside `traits`; what replaces "
+        "it: trait needs",
+        "plugins: plugin 'half': `why_waiting`, an attribute of 0.1, ends with 0.3; what replaces it: hook "
+        "explain",
+    ]
+    ((_, explain),) = plugins.implementations("explain")
+    assert explain("a", "waiting", None, str) == "a waits"
+
+
+def test_a_plugin_with_the_hook_explain_may_call_a_method_as_in_0_1():
+    class Explains(Half):
+        @hookimpl
+        def explain(self):
+            return self.why_waiting("a", None)
+
+    assert old_names(Explains()) == ["needs"]
 
 
 def test_every_attribute_of_0_1_names_what_replaces_it():

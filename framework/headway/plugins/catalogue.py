@@ -25,8 +25,9 @@ from headway.inputs.extras import extra_of, how_to_install
 from headway.inputs.python_file import load_file, own_classes
 from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
-from headway.plugins.contract import name_of, options_model, traits_of
-from headway.plugins.hook_names import check_hooks, hooks_of, marked, unmarked
+from headway.plugins.contract import check_attributes, name_of, options_model, traits_of
+from headway.plugins.hook_names import check_hooks, hooks_of, marked, unmarked, warn_of_unmarked
+from headway.plugins.old_names import old_names
 from headway.plugins.traits import TraitError
 
 GROUP = "headway.plugins"
@@ -95,8 +96,11 @@ class Catalogue:
             return self._classes[name]
         entry = self._entries.get(name)
         if entry is None:
-            known = [*self.names(), *self._presets]
-            raise UserError(f"{where}: no plugin is called {name!r}.{nearest(name, known)}")
+            meant = nearest(name, [*self.names(), *self._presets], listed=False)
+            raise UserError(
+                f"{where}: no plugin is called {name!r}.{meant} `headway plugins` lists all. If its class "
+                "is in a file, give that file: --plugin FILE.py"
+            )
         try:
             found = entry.load()
         except Exception as error:
@@ -228,7 +232,11 @@ class Catalogue:
                 f"--plugin {path}: expected a class with hooks (@hookimpl methods), found {there}"
             )
         for cls in found:
-            check_hooks(cls, f"--plugin {path}: class {cls.__name__!r}")
+            of = f"--plugin {path}: class {cls.__name__!r}"
+            check_hooks(cls, of)
+            check_attributes(cls, of)
+            # Methods of 0.1 are served without the mark.
+            warn_of_unmarked(cls, of, served=old_names(cls))
             try:
                 traits_of(cls)
             except TraitError as error:

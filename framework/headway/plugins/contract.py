@@ -19,6 +19,9 @@ from headway.errors import UserError
 from headway.plugins.old_names import old_traits
 from headway.plugins.traits import TraitError, Traits
 
+#: Names that are not read -> the name that is meant.
+_MISSPELT = {"trait": "traits", "option": "Options", "options": "Options"}
+
 
 def traits_of(plugin: Any) -> Traits:
     """The traits of a plugin or of its class; the defaults where it says none. Raises :class:`TraitError`
@@ -44,6 +47,14 @@ def options_model(cls: type) -> type[pydantic.BaseModel] | None:
 def name_of(cls: type, default: str) -> str:
     """What configurations call a class that a file has."""
     return str(getattr(cls, "name", default))
+
+
+def check_attributes(cls: type, of: str) -> None:
+    """Raise :class:`UserError` where a class has its traits or options under a name that is not read; ``of``
+    leads the message."""
+    for name, meant in _MISSPELT.items():
+        if isinstance(getattr(cls, name, None), type | Traits | pydantic.BaseModel):
+            raise UserError(f"{of}: its attribute `{name}` has no effect. Did you mean `{meant}`?")
 
 
 def check_traits(plugin: Any, of: str, hooks: Collection[str]) -> None:

@@ -12,7 +12,7 @@ from headway.errors import Mistakes, UserError
 from headway.hookspecs import PROJECT, HookSpecs
 from headway.inputs import SAVED_AS, InputFiles
 from headway.plugins.catalogue import Catalogue, PluginConfig, check_needs_of, make_plugin
-from headway.plugins.contract import check_traits, traits_of
+from headway.plugins.contract import check_attributes, check_traits, traits_of
 from headway.plugins.hook_names import check_hooks, hooks_of
 from headway.plugins.old_names import old_implementations, warn_of_old_names
 from headway.plugins.traits import Required
@@ -97,14 +97,16 @@ class Plugins:
         """Register an instance; it is asked after the plugins that are registered already."""
         if name in self.by_name:
             raise UserError(f"{where}: plugin {name!r} is enabled twice")
-        check_hooks(type(plugin), f"{where}: plugin {name!r}")
+        of = f"{where}: plugin {name!r}"
+        check_hooks(type(plugin), of)
+        check_attributes(type(plugin), of)
         try:
             self.manager.register(plugin, name=name)
         except pluggy.PluginValidationError as error:
-            raise UserError(f"{where}: plugin {name!r}: {error}") from error
+            raise UserError(f"{of}: {error}") from error
         old = old_implementations(plugin)
-        check_traits(plugin, f"{where}: plugin {name!r}", {*hooks_of(type(plugin)), *old})
-        warn_of_old_names(plugin, f"{where}: plugin {name!r}")
+        check_traits(plugin, of, {*hooks_of(type(plugin)), *old})
+        warn_of_old_names(plugin, of)
         self.by_name[name] = plugin
         self._old[name] = old
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+import sys
+import warnings
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from headway.errors import UserError, nearest
@@ -53,6 +55,28 @@ def check_hooks(cls: type, of: str) -> None:
         if name not in known:
             raise UserError(f"{of} implements {name!r}, which is no hook.{nearest(name, known)}")
         _check_arguments(cls, name, of)
+
+
+def warn_of_unmarked(cls: type, of: str, served: Collection[str]) -> None:
+    """Warn the author of a class with hooks of its methods that are called like a hook and are not marked,
+    except ``served``; ``of`` leads the message.
+
+    It is no error: a migration handler has a method ``prepare`` that is no hook."""
+    for name in unmarked(cls):
+        if name not in served:
+            text = f"{of}: its method {name!r} has the name of a hook and is not called: @hookimpl is missing"
+            warn_author(cls, text, UserWarning)
+
+
+def warn_author(cls: type, text: str, category: type[Warning]) -> None:
+    """Warn the author of a plugin class; the warning shows the place of the class."""
+    module = sys.modules.get(cls.__module__)
+    try:
+        file, line = inspect.getsourcefile(cls) or cls.__module__, inspect.getsourcelines(cls)[1]
+    except (OSError, TypeError):  # Its source is not there.
+        file, line = cls.__module__, 1
+    told = vars(module).setdefault("__warningregistry__", {}) if module else None
+    warnings.warn_explicit(text, category, file, line, cls.__module__, told)
 
 
 def _check_arguments(cls: type, hook: str, of: str) -> None:

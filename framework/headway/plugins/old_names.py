@@ -3,12 +3,11 @@ warning."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, get_args
 
 from headway.decisions import PowerUp
-from headway.plugins.hook_names import EXPLAINED, is_marked
+from headway.plugins.hook_names import EXPLAINED, hook_names, is_marked, warn_author
 from headway.plugins.traits import Again, Required, Study, Traits
 from headway.state import Job
 from headway.view import View
@@ -51,10 +50,13 @@ REPLACED = {
     "goes_on": "hook restore, argument counting_on",
 }
 
+#: Attributes of 0.1 that are served as hooks, which a record of traits does not replace.
+_HOOKS = {"bar_jobs", "promised", *EXPLAINED.values()}
+
 
 def old_traits(plugin: Any) -> Traits:
     """The traits that a plugin, or its class, without a record of them says by attributes of 0.1."""
-    old = _old(plugin)
+    old = old_names(plugin)
     if not old:
         return Traits()
 
@@ -87,15 +89,18 @@ def old_traits(plugin: Any) -> Traits:
 
 
 def warn_of_old_names(plugin: Any, of: str) -> None:
-    """Warn the author of a plugin of 0.1 of what replaces its attributes; ``of`` leads the message."""
-    if old := _old(plugin):
-        told = "; ".join(f"{name}: {REPLACED[name]}" for name in old)
-        warnings.warn(f"{of}: attributes that end with 0.3, and what replaces them: {told}", FutureWarning, 3)
+    """Warn the author of a plugin of what replaces its attributes of 0.1, in one sentence each; ``of`` leads
+    the message."""
+    record = _has_record(plugin)
+    for name in old_names(plugin):
+        until = "has no effect beside `traits`" if record and name not in _HOOKS else "ends with 0.3"
+        text = f"{of}: `{name}`, an attribute of 0.1, {until}; what replaces it: {REPLACED[name]}"
+        warn_author(type(plugin), text, FutureWarning)
 
 
 def old_implementations(plugin: Any) -> dict[str, Callable[..., Any]]:
     """Hooks of today by name that a plugin of 0.1 has under other names; they take all arguments."""
-    old = _old(plugin)
+    old = old_names(plugin)
     found: dict[str, Callable[..., Any]] = {}
     if "bar_jobs" in old:
         found["bar_jobs"] = plugin.bar_jobs
@@ -114,8 +119,21 @@ def old_implementations(plugin: Any) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def _old(plugin: Any) -> list[str]:
-    """The attributes of 0.1 that a plugin has and that are no hooks of today."""
-    if getattr(plugin, "traits", None) is not None:
-        return []
-    return [name for name in REPLACED if hasattr(plugin, name) and not is_marked(plugin, name)]
+def old_names(plugin: Any) -> list[str]:
+    """The attributes of 0.1 that a plugin, or its class, has and that are no hooks of today.
+
+    Beside a record of traits only the class is looked at: an instance calls its own data as it likes.
+    """
+    record = _has_record(plugin)
+    read = type(plugin) if record and not isinstance(plugin, type) else plugin
+    # A method that has the name of a hook of today is a hook without its mark there.
+    today = {*hook_names()} if record else set()
+    if is_marked(plugin, "explain"):
+        today.update(EXPLAINED.values())
+    return [
+        name for name in REPLACED if name not in today and hasattr(read, name) and not is_marked(read, name)
+    ]
+
+
+def _has_record(plugin: Any) -> bool:
+    return getattr(plugin, "traits", None) is not None
