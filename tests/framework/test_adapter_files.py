@@ -112,7 +112,7 @@ def test_without_the_file_a_configuration_is_told_to_give_it() -> None:
          "lacks the method carry_out; the method learn; the method look; the method start_all; Options, a "
          "pydantic model of cluster.options; Start among its capabilities; a constructor"),
         ("from headway_adapters.polling import PollingAdapter\nclass P(PollingAdapter): pass",
-         "system, the word in the log; title, the system's name for people"),
+         'system = "...", the word for the system in the log; title = "...", the system\'s name for people'),
         ("def (", "still.py, line 1: does not load: SyntaxError"),
         ("import nosuchmodule", "still.py, line 1: does not load: ModuleNotFoundError"),
     ],

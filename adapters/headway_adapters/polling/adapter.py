@@ -149,8 +149,8 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
 
     @classmethod
     def lacking(cls) -> list[str]:
-        words = {"system": "the word in the log", "title": "the system's name for people"}
-        unsaid = [f"{name}, {what}" for name, what in words.items() if not hasattr(cls, name)]
+        words = {"system": "the word for the system in the log", "title": "the system's name for people"}
+        unsaid = [f'{name} = "...", {what}' for name, what in words.items() if not hasattr(cls, name)]
         return [*super().lacking(), *unsaid]
 
     # ------------------------------------------------------------------ before the first look

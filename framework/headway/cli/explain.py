@@ -153,7 +153,7 @@ def _from_daemon(config: Config, job_id: str) -> tuple[str, list[str]] | None:
         return None
     found = reply.found
     if not isinstance(found, Explained) or reply.as_of is None:
-        _instead(f"the daemon: {reply.reason or reply.outcome}")
+        _instead(f"the daemon has no answer ({reply.reason or reply.outcome})")
         return None
     lines = list(found.sentences)
     job = found.job

@@ -112,7 +112,7 @@ def test_where_it_cannot_say_it_is_told_why_and_the_cluster_is_looked_at(
 ) -> None:
     config, _ = site(outcome=outcome, reason=reason)
     ran = headway("explain", 15, "-c", config)
-    assert (ran.code, ran.err) == (0, f"Looking at the cluster: the daemon: {reason}\n")
+    assert (ran.code, ran.err) == (0, f"Looking at the cluster: the daemon has no answer ({reason})\n")
     assert ran.out.startswith("Job 15 of alice asks for ")
 
 
