@@ -7,8 +7,10 @@ import inspect
 import json
 import re
 import tomllib
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -45,7 +47,6 @@ SECTIONS = {
     )
     for hook in re.findall(r"`(\w+)`", title)
 }
-HOUR, DAY = 3600.0, 86400.0
 
 
 @pytest.fixture
@@ -77,15 +78,18 @@ def submitted(
 
 
 def run(
-    path: Path, *jobs: TraceJob, processors: int = 10, options: dict[str, Any] | None = None
+    path: Path,
+    *jobs: TraceJob,
+    processors: int = 10,
+    options: dict[str, Any] | None = None,
+    epoch: float = 0.0,
 ) -> RunResult:
-    """The jobs on a flat pool, under the plugin of a file and EASY."""
+    """The jobs on a flat pool, under the plugin of a file and EASY; ``epoch``: the date of time 0."""
     catalogue = Catalogue([path])
     configs = [PluginConfig(path.stem, options)] if options else catalogue.enabled([])
     cluster = ClusterDescription.flat(processors)
-    return emulate(
-        cluster, jobs, [*configs, PluginConfig("easy")], catalogue, label=path.stem, keep_decisions=True
-    )
+    policies = [*configs, PluginConfig("easy")]
+    return emulate(cluster, jobs, policies, catalogue, label=path.stem, keep_decisions=True, epoch=epoch)
 
 
 def scheduler(path: Path, cluster: ClusterDescription, *, saved: dict[str, Any] | None = None) -> Scheduler:
@@ -424,13 +428,24 @@ def test_order_queue_serves_the_highest_response_ratio(file):
     assert starts(run(file("response_ratio.py"), *jobs)) == {"a": 0, "short": 100, "long": 110, "late": 160}
 
 
-def test_schedule_at_night_is_the_widest_first_and_by_day_the_next_policys(file):
-    def moment(hour: float) -> dict[str, float | None]:
-        at = hour * HOUR
-        return starts(run(file("night.py"), traced("a", 2, 10, at), traced("b", 9, 10, at)))
+def seconds(*date: int) -> float:
+    """A date of Berlin, in seconds since 1970."""
+    return datetime(*date, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
 
-    assert moment(23) == {"a": 23 * HOUR + 10, "b": 23 * HOUR}
-    assert moment(12) == {"a": 12 * HOUR, "b": 12 * HOUR + 10}
+
+#: The date of a run's time 0: of a live cluster, and of a log that begins in winter or in summer.
+EPOCHS = [0.0, seconds(2026, 1, 1, 13, 10), seconds(2026, 6, 30, 13, 10)]
+
+
+@pytest.mark.parametrize("epoch", EPOCHS)
+def test_schedule_at_night_is_the_widest_first_and_by_day_the_next_policys(file, epoch):
+    def waits(hour: int) -> dict[str, float]:
+        at = seconds(2026, 7, 1, hour) - epoch
+        found = starts(run(file("night.py"), traced("a", 2, 10, at), traced("b", 9, 10, at), epoch=epoch))
+        return {name: start - at for name, start in found.items()}
+
+    assert waits(22) == waits(5) == {"a": 10, "b": 0}
+    assert waits(21) == waits(6) == {"a": 0, "b": 10}
 
 
 def test_place_spreads_jobs(file):
@@ -460,16 +475,21 @@ def test_revise_lets_two_starts_a_step_through(file):
     assert sorted(starts(result).values()) == [0, 0, 1, 1, 2]
 
 
-def test_veto_keeps_long_jobs_from_starting_on_a_friday(file):
-    friday = 4 * DAY
-    result = run(
-        file("no_friday.py"), traced("long", 1, 3601, friday + 5), traced("short", 1, 3600, friday + 6)
-    )
-    assert starts(result) == {"long": 5 * DAY, "short": friday + 6}
+@pytest.mark.parametrize("epoch", EPOCHS)
+def test_veto_keeps_long_jobs_from_starting_on_a_friday(file, epoch):
+    # 3 July 2026 is a Friday.
+    friday, saturday = seconds(2026, 7, 3) - epoch, seconds(2026, 7, 4) - epoch
+    jobs = [
+        traced("before", 1, 3601, friday - 1),
+        traced("long", 1, 3601, friday),
+        traced("short", 1, 3600, friday + 1),
+    ]
+    found = starts(run(file("no_friday.py"), *jobs, epoch=epoch))
+    assert found == {"before": friday - 1, "long": saturday, "short": friday + 1}
 
 
 def test_explain_gives_the_reason_of_a_veto(file):
-    friday = 4 * DAY
+    friday = seconds(2026, 7, 3)
     vetoing = scheduler(file("no_friday.py"), ClusterDescription.flat(10))
     assert vetoing.step(friday, [submitted("long", 1, 3601, friday)]) == []
     (line,) = explain(vetoing, "long", plain_clock)[2:]
@@ -715,3 +735,6 @@ def test_arrival_chance_is_what_others_ask_for(file):
     s.step(3000.0, [])
     assert s.state.arrival_chance("pool", 300.0) == 0.1
     assert s.state.arrival_chance("pool", 600.0) == 1.0
+    # The run's time 0 is twenty to the hour.
+    s.state.epoch = 2400.0
+    assert s.state.arrival_chance("pool", 600.0) == 0.1
