@@ -145,6 +145,16 @@ def test_headway_check_says_what_is_there_and_what_is_not(psub: Psub) -> None:
     assert "cannot reach the server" in said.out and "does pstat answer here?" in said.out
 
 
+def test_headway_check_names_the_class_and_the_line_of_a_look_that_fails(psub: Psub) -> None:
+    file = psub.directory / "psub.py"
+    file.write_text(FILES["psub.py"].replace('shown["jobs"]', 'shown["job"]'), encoding="utf-8")
+    (line,) = [at for at, text in enumerate(file.read_text().splitlines(), 1) if 'shown["job"]' in text]
+    said = psub.headway("check", "-c", "site.yaml", *ADAPTER)
+    assert said.code == 1 and "Traceback" not in said.err
+    told = " ".join(said.out.split())
+    assert f"FAIL cluster Psub.look ({file}, line {line}) failed with KeyError: 'job'" in told
+
+
 def test_headway_plugins_lists_it_and_a_dry_run_of_its_configuration_knows_it(psub: Psub) -> None:
     assert "psub" in psub.headway("plugins", *ADAPTER).out.split("Adapters")[1]
     config = yaml.safe_load((psub.directory / "site.yaml").read_text())

@@ -45,7 +45,7 @@ from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.flights import Flights
 from headway_adapters.polling.hands import Hands
 from headway_adapters.polling.look import DetailT, PayloadT
-from headway_adapters.polling.looker import Looker
+from headway_adapters.polling.looker import Looker, first_look
 from headway_adapters.polling.loop import Loop
 from headway_adapters.polling.moves import Moves
 from headway_adapters.polling.notes import Notes
@@ -186,7 +186,7 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
 
     def describe(self) -> ClusterDescription:
         name = self.learn()
-        look = self.look(None)
+        look = first_look(self)
         shown = self._loop.describe(look)
         return ClusterDescription(
             name=name,

@@ -6,8 +6,10 @@ answer. A look that began before something was changed is vain, since it may sho
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic
@@ -18,7 +20,7 @@ from headway_adapters.polling.bell import Bell
 from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.look import DetailT, Look
 from headway_adapters.polling.snapshot import Snapshot
-from headway_adapters.polling.system import Pace
+from headway_adapters.polling.system import BatchSystem, Pace
 
 _LONGEST_BACKOFF = 30.0
 #: How long a deadline that has passed waits for a look that is under way.
@@ -26,6 +28,22 @@ _PATIENCE = 1.0
 #: After so many looks in a row that were vain, because something was changed meanwhile, nothing is told, and
 #: so nothing is decided, until the next one is done.
 _VAIN = 2
+
+
+def first_look(system: BatchSystem[DetailT, Any]) -> Look[DetailT]:
+    """A look on the caller's thread. Raises :class:`headway.errors.Failure` also for output that no reader
+    foresaw; it names the adapter's class and where in its file, and deeper, that happened."""
+    try:
+        return system.look(None)
+    except HeadwayError:
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if frame.filename == inspect.getsourcefile(type(system))]
+        places = dict.fromkeys(f"{frame.filename}, line {frame.lineno}" for frame in (*own[-1:], frames[-1]))
+        where = "; ".join(places)
+        found = f"{type(error).__name__}: {error}"
+        raise Failure(f"{type(system).__name__}.look ({where}) failed with {found}") from error
 
 
 class Looker(Generic[DetailT]):

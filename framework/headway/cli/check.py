@@ -117,10 +117,12 @@ def _asked(
             adapter.tell_words(plugins.job_words)
             if plugins.requiring("policy"):
                 adapter.tell_policy()
-            checks.extend(adapter.check())
+            own = adapter.check()
+            checks.extend(own)
+            told = not all(check.ok for check in own)
             lacking = _lacking(plugins, configs, catalogue, adapter)
             checks.extend(lacking)
-            checks.extend(_described(config, plugins, adapter, able=not lacking))
+            checks.extend(_described(config, plugins, adapter, able=not lacking, told=told))
             checks.extend(_suits_no_job(plugins, adapter))
             # The capabilities of this cluster, as far as it could be asked, and not of all clusters of its
             # kind.
@@ -181,16 +183,18 @@ def _lacking(
     return []
 
 
-def _described(config: Config, plugins: Plugins, adapter: ClusterAdapter, *, able: bool) -> list[Check]:
+def _described(
+    config: Config, plugins: Plugins, adapter: ClusterAdapter, *, able: bool, told: bool
+) -> list[Check]:
     """What follows from how the cluster describes itself: its pools, and whether plugins can begin there;
-    ``able``: it can carry out all that they need."""
+    ``able``: it can carry out all that they need. ``told``: its own checks have said what is wrong."""
+    from headway.adapter import Check
     from headway.cli.pool_checks import check_pools
 
     try:
         cluster = adapter.describe()
-    except HeadwayError:
-        # It does not answer, and its own checks have said so.
-        return []
+    except HeadwayError as error:
+        return [] if told else [Check("cluster", False, str(error))]
     misfits = _misfits(config, plugins, cluster, adapter.capabilities) if able else []
     return [*misfits, *check_pools(cluster, config.tiers)]
 
