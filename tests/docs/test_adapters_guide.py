@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from waiting import HANG, until
 from headway import cli
 from headway.config import Adapters
 from headway.conformance import Site
+from headway.conformance.site import CAN, Wanted
 from headway_adapters.polling import PollingAdapter
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adapters.md").read_text(encoding="utf-8")
@@ -134,6 +136,15 @@ def test_the_example_is_short_and_needs_what_the_contract_asks_for() -> None:
     assert Site.__abstractmethods__ <= named
 
 
+def test_the_page_has_every_word_of_a_site_and_every_field_of_a_job() -> None:
+    def first_column(heading: str) -> set[str]:
+        rows = PAGE[PAGE.index(f"| {heading} |") :].split("\n\n")[0].splitlines()[2:]
+        return {word for row in rows for word in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+
+    assert first_column("word of `can`") == set(CAN)
+    assert first_column("field of `bring`'s job") == {field.name for field in dataclasses.fields(Wanted)}
+
+
 def test_headway_check_says_what_is_there_and_what_is_not(psub: Psub) -> None:
     said = psub.headway("check", "-c", "site.yaml", *ADAPTER)
     assert said.code == 0, said
@@ -220,6 +231,7 @@ def test_a_class_of_the_page_that_lacks_something_is_told_so(psub: Psub) -> None
     path.write_text(text, encoding="utf-8")
     said = psub.headway("check", "-c", "site.yaml", *ADAPTER)
     assert said.code == 2
-    assert "class 'Psub' lacks the method carry_out; title, the system's name for people" in said.err
+    title = 'title = "...", the system\'s name for people'
+    assert f"class 'Psub' lacks the method carry_out; {title}" in said.err
     path.write_text(FILES["psub.py"], encoding="utf-8")
     assert Adapters.with_files([path]).get("psub").lacking() == []
