@@ -267,7 +267,7 @@ def test_a_dry_run_says_what_that_cluster_would_refuse(
     said = " ".join((ran.out + ran.err).split())
     keeps = (
         f"site.yaml: cluster: adapter: {system}: plugin 'preemption' suspends jobs to make room, and this "
-        "cluster keeps their processors for them"
+        "cluster keeps the processors of a suspended job"
     )
     assert (keeps in said) == told
 
