@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forked
 import yaml
 from waiting import HANG, limit, until
 
@@ -142,10 +143,13 @@ class Daemon:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Another of headway's commands, with the daemon's configuration file."""
+        line = [words[0], "-c", str(self.config_path), *words[1:]]
+        environment = {**os.environ, "COLUMNS": "200"}
+        if self.program == [str(HEADWAY)]:
+            return forked.headway(line, environment=environment)
         return subprocess.run(
-            [*self.program, words[0], "-c", str(self.config_path), *words[1:]],
-            capture_output=True, text=True, timeout=HANG, env={**os.environ, "COLUMNS": "200"},
-        )  # fmt: skip
+            [*self.program, *line], capture_output=True, text=True, timeout=HANG, env=environment
+        )
 
     def until(self, condition: Callable[[], object], seconds: float = HANG, what: str = "") -> None:
         """Wait until ``condition`` holds; fails at once, with the log, if the daemon ends meanwhile."""

@@ -11,11 +11,12 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import forked
 import pytest
 import yaml
 from guide import PAGES
@@ -32,6 +33,15 @@ SYSTEMS = {"pbs": ("pbs", ""), "lsf-volclava": ("lsf", "volclava"), "lsf-ibm": (
 def block(text: str, after: str) -> list[str]:
     """The lines of the first block of commands behind these words."""
     return re.search(r"```sh\n(.*?)```", text[text.index(after) :], re.DOTALL)[1].splitlines()  # type: ignore[index]
+
+
+def carried_out(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """A command line, with what it printed."""
+    if words[0] == str(HEADWAY):
+        return forked.headway(words[1:], environment=environment)
+    return subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=HANG, stdin=subprocess.DEVNULL
+    )
 
 
 class Laptop:
@@ -53,9 +63,7 @@ class Laptop:
     def run(self, *argv: str, user: str = "") -> str:
         """One command of a person at the keyboard; it must succeed."""
         environment = {**self.env, **({"HEADWAY_EMULATED_USER": user} if user else {})}
-        done = subprocess.run(
-            argv, env=environment, capture_output=True, text=True, timeout=HANG, stdin=subprocess.DEVNULL
-        )
+        done = carried_out(argv, environment)
         assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
         return done.stdout
 
@@ -143,7 +151,7 @@ class Console:
             f"/opt/{self.laptop.system}/bin": str(self.laptop.bin),
         }  # fmt: skip
         words = [places.get(word, word) for word in shlex.split(line.removeprefix("runuser -u headway -- "))]
-        done = subprocess.run(words, env=self.laptop.env, capture_output=True, text=True, timeout=HANG)
+        done = carried_out(words, self.laptop.env)
         self.out = done.stdout
         if "check" in words:
             return

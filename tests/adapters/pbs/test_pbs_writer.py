@@ -133,7 +133,7 @@ def test_reservations_are_made_moved_and_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(writer.Unfit):
             plan(wrong)
-    with pytest.raises(writer.Unfit, match="none of that name"):
+    with pytest.raises(writer.Unfit, match="no reservation of that name"):
         writer.plan(d.Unreserve("r9"), now=0)
 
 
