@@ -137,6 +137,7 @@ def test_nothing_of_the_bare_wheel_ends_in_a_traceback(bare: Told) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the lowest versions are those of Python 3.11")
 def test_the_lowest_versions_that_are_allowed_run_every_command(wheel: Path, tmp_path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
