@@ -295,7 +295,7 @@ def test_the_guides_script_is_moved_with_what_it_has_done_if_the_job_says_the_co
     (moved,) = daemon.events(ev.JobMigrated)
     assert moved.restarted is not says
     over = daemon.said("a move is over")[-1]["what"]
-    assert ("with what it has done" if says else "from its beginning") in over
+    assert ("with its work so far" if says else "from its beginning") in over
     passed_over = daemon.said("a move begins")[-1].get("passed_over", "")
     assert ("the job does not say 'saves-itself'" in passed_over) is not says
     (images / "may-end").touch()
