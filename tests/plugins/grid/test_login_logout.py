@@ -209,7 +209,7 @@ def test_the_same_seed_gives_the_same_jobs():
         ),
         ({"daily_submit": [[1e300, 0]]}, "at most 100"),
         ({"file": "nowhere.yaml"}, "nowhere.yaml: cannot be read"),
-        ({"file": "nowhere.yaml", "groups": ["lpc-dteam"]}, "not both"),
+        ({"file": "nowhere.yaml", "groups": ["lpc-dteam"]}, "found both"),
         ({"days": 0}, "greater than 0"),
     ],
 )  # fmt: skip
