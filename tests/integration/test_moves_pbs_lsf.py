@@ -13,6 +13,8 @@ from headway import events as ev
 
 __all__ = ["system"]
 
+pytestmark = pytest.mark.waits
+
 #: How far it counts beyond what it had saved.
 REST = 20
 
@@ -51,8 +53,6 @@ MOVER = """
 from headway.decisions import Migrate
 from headway.hookspecs import Plugin, hookimpl
 from headway.plugins import Traits
-
-pytestmark = pytest.mark.waits
 
 
 class Mover(Plugin):
