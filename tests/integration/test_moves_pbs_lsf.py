@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from real_systems import Lsf, Pbs
 from test_tiers_pbs_lsf import system
 from waiting import until

@@ -246,5 +246,5 @@ def test_a_note_behind_a_long_comment_can_be_written_again():
 
 @pytest.mark.parametrize("comment", ["a\nb", "a\tb", "a\x1b[2J", "a\udce9", "a\ufffd", "x" * 1001])
 def test_a_comment_that_could_come_out_otherwise_is_left_alone(comment: str) -> None:
-    with pytest.raises(writer.Unfit, match="be written again|can rewrite at most"):
+    with pytest.raises(writer.Unfit, match=r"be written again|can rewrite at most"):
         writer.plan(d.Annotate("7", "protect", "a=b"), now=NOW, comment=comment)
