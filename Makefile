@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # Tests run side by side: so many that compute, and so many that wait for a batch system or a daemon.
 WORKERS ?= 2
-WAITING ?= 4
+WAITING ?= 6
 # Bytecode is kept, whatever the caller's shell says: the tests start `headway` a thousand times, and each
 # worker reads all of them.
 unexport PYTHONDONTWRITEBYTECODE

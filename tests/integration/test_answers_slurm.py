@@ -62,6 +62,11 @@ def test_a_user_is_told_of_an_own_job_by_the_daemon_and_of_no_other(daemon: Daem
     head = cluster.submit(16, 60, nodes=4, user=USER)
     foreign = cluster.submit(16, 60, nodes=4, user=OTHER)
     daemon.until(lambda: "number 2 of 2" in daemon.command("explain", foreign).stdout, what="both are known")
+    # The policy books the first job once another could be backfilled.
+    cluster.submit(1, 60, user=USER)
+    daemon.until(
+        lambda: "It waits for the end" in as_user(daemon, USER, "explain", head).stdout, what="it is booked"
+    )
 
     told = as_user(daemon, USER, "explain", head)
     assert (told.returncode, told.stderr) == (0, "")
@@ -69,7 +74,7 @@ def test_a_user_is_told_of_an_own_job_by_the_daemon_and_of_no_other(daemon: Daem
     assert lines[0].startswith(
         f"Job {head} of {USER} asks for 16 processors on 4 nodes for 300 s in pool 'batch';"
     )
-    assert lines[1].startswith("It is number 1 of 2 in the queue; ")
+    assert lines[1].startswith("It is number 1 of ")
     assert "It waits for the end of job " in lines[2] and f"{running} (by " in lines[2]
     assert lines[3].startswith("So says the daemon, as of its cycle at ") and len(lines) == 4
     # Root is told the same, and what the journal has.

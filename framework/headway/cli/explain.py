@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,8 +77,8 @@ def command(
     """Tell why JOB waits, what it waits for, and when it is expected to start; of a job array, what
     becomes of its elements.
 
-    Asks the running daemon, which tells what it planned in its last cycle. If none answers, or with --fresh
-    or --plugin, looks at the cluster instead (changing nothing), asks the configured plugins what they would
+    Asks the running daemon, which tells what it planned in its last cycle. If none answers, with --fresh or
+    --plugin, or for the first job of a queue without a planned start, looks at the cluster instead (changing nothing), asks the configured plugins what they would
     do now, and emulates what follows. What the journal says about the job comes last, where it can be read.
     Times of a recorded dry run are seconds of its own clock.
     """
@@ -97,11 +98,10 @@ def command(
             job_id, lines = _from_journal(journal, catalogue, adapters, job_id)
         else:
             told = None if fresh or plugin_files else _from_daemon(config, job_id)
-            if told is not None:
-                job_id, lines = told
+            if told is None or told.is_unplanned_head:
+                told, job_id, lines = _looked_at(path, config, catalogue, job_id, told)
             else:
-                with reaching_the_cluster(path):
-                    job_id, lines = _from_cluster(config, catalogue, job_id)
+                job_id, lines = told.job_id, told.lines
     history, failure = _history(journal, job_id, needed=told is None)
     if not lines and not history:
         if elements := _elements(journal, job_id):
@@ -138,8 +138,20 @@ def _configured(path: Path, adapters: Adapters, journal_only: bool) -> Config:
     return config
 
 
-def _from_daemon(config: Config, job_id: str) -> tuple[str, list[str]] | None:
-    """The job's whole id, and what the running daemon says of it; None if it says nothing."""
+@dataclass(frozen=True)
+class _Told:
+    """What the running daemon says of a job."""
+
+    #: Its whole id.
+    job_id: str
+    lines: list[str]
+    #: It is the first in its queue, and without a planned start: a policy books it once other jobs could be
+    #: backfilled. A fresh look foretells its start.
+    is_unplanned_head: bool
+
+
+def _from_daemon(config: Config, job_id: str) -> _Told | None:
+    """What the running daemon says of a job; None if it says nothing."""
     from headway.service.client import ask
     from headway.service.protocol import Explain, Explained
 
@@ -157,7 +169,8 @@ def _from_daemon(config: Config, job_id: str) -> tuple[str, list[str]] | None:
         return None
     lines = list(found.sentences)
     job = found.job
-    if job is not None and job.position is not None and job.planned_start is None:
+    unplanned = job is not None and job.position is not None and job.planned_start is None
+    if unplanned:
         lines.append("The daemon has planned no start for it yet; `headway explain --fresh` foretells one.")
     several = len(config.clusters_by_place()) > 1
     lines += [f"{f'{wait.cluster}: ' if several else ''}{wait.sentence}." for wait in found.starts_waiting]
@@ -165,7 +178,22 @@ def _from_daemon(config: Config, job_id: str) -> tuple[str, list[str]] | None:
         f"{outage.cluster} has not answered since {wall_clock(outage.since)}: {outage.message}."
         for outage in found.outages
     ]
-    return found.id, [*lines, f"So says the daemon, as of its cycle at {wall_clock(reply.as_of)}."]
+    lines.append(f"So says the daemon, as of its cycle at {wall_clock(reply.as_of)}.")
+    return _Told(found.id, lines, unplanned and job is not None and job.position == 1)
+
+
+def _looked_at(
+    path: Path, config: Config, catalogue: Catalogue, job_id: str, told: _Told | None
+) -> tuple[_Told | None, str, list[str]]:
+    """What a fresh look at the cluster says in the place of ``told``, which the daemon says: None, the job's
+    whole id and the sentences. ``told`` itself where the cluster is out of the user's reach."""
+    try:
+        with reaching_the_cluster(path):
+            return None, *_from_cluster(config, catalogue, job_id)
+    except HeadwayError:
+        if told is None:
+            raise
+        return told, told.job_id, told.lines
 
 
 def _instead(why: str) -> None:

@@ -58,8 +58,8 @@ class Plugins:
                     check_needs_of(kind, config, capabilities)
                 plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
         mistakes.tell()
-        files = catalogue.files()
-        plugins.from_files = {name: files[name] for name in plugins.by_name if name in files}
+        brought = catalogue.files()
+        plugins.from_files = {name: brought[name] for name in plugins.by_name if name in brought}
         return plugins
 
     def recorded(self) -> dict[str, Any]:

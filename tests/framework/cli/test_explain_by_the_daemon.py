@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from commandline import Headway
 
@@ -75,6 +76,19 @@ def test_of_a_job_without_a_planned_start_it_is_said_what_foretells_one(site: An
     config, _ = site(Explained("15", ("Job 15 waits.",), WAITS))
     said = "The daemon has planned no start for it yet; `headway explain --fresh` foretells one."
     assert headway("explain", 15, "-c", config).out.splitlines()[1] == said
+
+
+def test_the_first_job_without_a_planned_start_is_foretold_one_by_a_look_at_the_cluster(
+    site: Any, headway: Headway
+) -> None:
+    config, inbox = site(Explained("25", ("Job 25 waits.",), msgspec.structs.replace(WAITS, position=1)))
+    ran = headway("explain", 25, "-c", config)
+    assert ran.code == 0 and Explain("25") in inbox.asked
+    assert ran.out.startswith("Job 25 of alice asks for ") and "So says the daemon" not in ran.out
+    # Where the cluster is out of reach the daemon's answer remains.
+    (config.parent / "bin").rename(config.parent / "away")
+    ran = headway("explain", 25, "-c", config)
+    assert ran.code == 0 and ran.out.startswith("Job 25 waits.")
 
 
 def test_starts_that_wait_and_an_outage_are_told(site: Any, headway: Headway) -> None:
