@@ -78,9 +78,10 @@ def command(
     becomes of its elements.
 
     Asks the running daemon, which tells what it planned in its last cycle. If none answers, with --fresh or
-    --plugin, or for the first job of a queue without a planned start, looks at the cluster instead (changing nothing), asks the configured plugins what they would
-    do now, and emulates what follows. What the journal says about the job comes last, where it can be read.
-    Times of a recorded dry run are seconds of its own clock.
+    --plugin, or for the first job of a queue without a planned start, looks at the cluster instead (changing
+    nothing), asks the configured plugins what they would do now, and emulates what follows. What the journal
+    says about the job comes last, where it can be read. Times of a recorded dry run are seconds of its own
+    clock.
     """
     from headway.config import Adapters
     from headway.plugins import Catalogue
