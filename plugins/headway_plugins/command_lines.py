@@ -7,8 +7,7 @@ from __future__ import annotations
 LINES = {
     "arrivals": "How users' jobs come: logins, bursts and silences.",
     "bundle": "Start a large job early on what is free, and let it grow: elastic job bundling, as a user.",
-    "fairness": "Tell which users the cluster served unfairly: users with less than an "
-    "equal share of the processors in use,...",
+    "fairness": "Tell which users the cluster served unfairly, and which jobs overtook theirs.",
     "fit": "Fit an application's formula to its recorded runs.",
     "plan": "Plan a batch of moldable jobs: programs that may be started "
     "on fewer processors than they have...",

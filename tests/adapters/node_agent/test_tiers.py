@@ -152,7 +152,7 @@ def test_jobs_of_users_whom_it_may_not_touch_are_left_alone(tmp_path: Path, job:
     process = job(ONE, "import time; time.sleep(1000)")
     for user, more, said in (
         (ME, {"least_user": 1 << 30}, f"it has processes of user {os.geteuid()}, below {1 << 30}"),
-        ("daemon", {}, f"it has processes of user {os.geteuid()}, and is daemon's"),
+        ("daemon", {}, f"it has processes of user {os.geteuid()}, and belongs to daemon"),
         ("no-such-user", {}, "its user 'no-such-user' is not known here"),
     ):
         one, notes = agent(tmp_path, **more)

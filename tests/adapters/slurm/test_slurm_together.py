@@ -60,7 +60,7 @@ def test_one_that_has_a_reservation_of_its_own_enters_and_leaves_it() -> None:
         ([(("n4", 1),), (("n2", 2),)], "nodes for each of its components"),
         ([(("n4", 1),), (("n2", 2),), ()], "nodes for each of its components"),
         ([(("n4", 1),), (("n2", 2),), (("n4", 3),)], "nodes of its own"),
-        ([(("n4", 1),), (("n3", 2),), (("n1", 3),)], "its user asked for n2 too"),
+        ([(("n4", 1),), (("n3", 2),), (("n1", 3),)], "its user also asked for n2"),
         ([(("n8", 1),), (("n2", 2),), (("n1", 3),)], "its partition has no node n8"),
         ([(("n4;reboot", 1),), (("n2", 2),), (("n1", 3),)], "the name of a node"),
     ],

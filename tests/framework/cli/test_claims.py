@@ -14,7 +14,7 @@ def test_claims_names_what_is_stale_and_writes_it_anew(headway: Headway, tmp_pat
     page.write_text("<!-- claims: results -->\n<!-- /claims -->\n")
     ran = headway("claims", tmp_path)
     assert ran.code == 1
-    assert f"stale       {page}:1: {claims} says something else" in ran.out
+    assert f"stale       {page}:1: {claims} differs: " in ran.out
     assert f"up to date  {claims}: " in ran.out and ran.out.endswith("stale tables: 1\n")
 
     good = claims.read_text()

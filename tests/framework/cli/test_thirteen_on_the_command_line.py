@@ -87,7 +87,7 @@ def test_the_journal_keeps_the_cycle(
 def test_what_is_no_time_is_refused(headway: Headway, trace: Path) -> None:
     ran = headway("dry-run", "--trace", trace, "--cycle", "25h")
     assert ran.code == 2
-    assert "expected a time above 0 and of at most a day, found '25h'" in ran.err
+    assert "expected a time above 0 and at most a day, found '25h'" in ran.err
     ran = headway("dry-run", "--trace", trace, "--cycle", "often")
     assert ran.code != 0
     assert "expected a time such as 30m" in ran.err and "found 'often'" in ran.err
