@@ -42,8 +42,8 @@ _LISTED = 10
 @click.option("--since", type=DURATION, default="7d", show_default=True, metavar="TIME",
               help="Judge the jobs that ended in this time before now (30m, 12h, 7d).")  # fmt: skip
 def command(config_path: Path, adapter_files: tuple[Path, ...], since: float) -> None:
-    """Tell which users the cluster served unfairly, and which jobs overtook theirs. Served unfairly: with less
-    than an equal share of the processors in use.
+    """Tell which users the cluster served unfairly, and which jobs overtook theirs. A user with less than an
+    equal share of the processors in use was served unfairly.
 
     Reads the journal of the configuration, and nothing else; what happened while no daemon ran is not in
     it. Fair start times need a run that can be repeated: headway dry-run --with fairness.
