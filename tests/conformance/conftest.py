@@ -38,9 +38,9 @@ ALL = (
     "emulated", "pbs-emulator", "lsf-emulator-ibm", "lsf-emulator-volclava", "slurm", "slurm24",
     "slurm-over-ssh", "pbs", "lsf",
 )  # fmt: skip
-#: Second ways to a system that has the whole suite: in `make test` they have the part of it that depends on
-#: the way, in `make test-all` the whole suite, too.
-SECOND_WAYS = ("slurm-over-ssh", "lsf-emulator-volclava")
+#: Second ways to a system that has the whole suite, and its second release: in `make test` they have the part
+#: of it that depends on the way, in `make test-all` the whole suite, too.
+SECOND_WAYS = ("slurm-over-ssh", "slurm24", "lsf-emulator-volclava")
 #: That part: the suite's modules about what is read, how names are quoted, and what happens in an outage.
 TRANSPORT = ("seeing", "names", "failing")
 
