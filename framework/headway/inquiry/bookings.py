@@ -5,10 +5,8 @@ from __future__ import annotations
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.jobs import Sees, everything
 from headway.inquiry.pages import page
-from headway.inquiry.reports import BookingPage, BookingReport
+from headway.inquiry.reports import BookingPage, BookingReport, finite
 from headway.view import Booking
-
-_INF = float("inf")
 
 
 def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees = everything) -> BookingPage:
@@ -27,14 +25,13 @@ def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees
 
 def booking_report(booking: Booking) -> BookingReport:
     """A booking."""
-    job, start = booking.job, booking.start
-    end = start + job.expected_runtime
+    job = booking.job
     return BookingReport(
         job.id,
         job.pool.name,
         job.processors,
-        start if start != _INF else None,
-        end if end != _INF else None,
+        finite(booking.start),
+        finite(booking.start + job.expected_runtime),
         job.user,
         booking.placement,
     )

@@ -11,14 +11,12 @@ from msgspec.structs import replace
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.pages import page
 from headway.inquiry.queued import in_queues, without_place
-from headway.inquiry.reports import JobPage, JobReport
+from headway.inquiry.reports import JobPage, JobReport, finite
 from headway.inquiry.waiting import view_of, why_in_queue, why_outside
 from headway.state import Job, PoolState, Status
 from headway.state.choices import facing_pool, may_run_in, pools_of
 from headway.state.records import ON_NODES
 from headway.view import Booking
-
-_INF = float("inf")
 
 #: Whether the asking user may know of a job.
 Sees = Callable[[Job], bool]
@@ -47,8 +45,8 @@ def job_report(inquiry: Inquiry, job: Job, position: int | None = None) -> JobRe
         pool=job.pool.name,
         status=job.status.value,
         processors=job.processors,
-        limit=_time(job.estimate),
-        expected_runtime=_time(job.expected_runtime),
+        limit=finite(job.estimate),
+        expected_runtime=finite(job.expected_runtime),
         submitted=job.submit_time,
         user=job.user,
         account=job.account,
@@ -59,7 +57,7 @@ def job_report(inquiry: Inquiry, job: Job, position: int | None = None) -> JobRe
         array=job.description.array_id,
         predicted_by=job.predicted_by,
         started=job.start_time if on_nodes else None,
-        expected_end=_time(job.expected_end) if on_nodes else None,
+        expected_end=finite(job.expected_end) if on_nodes else None,
         placement=job.placement if on_nodes else (),
         tier=job.tier,
     )
@@ -78,7 +76,7 @@ def _with_reason(inquiry: Inquiry, job: Job, common: JobReport, position: int | 
         common,
         position=position if position is not None else queue.index(job) + 1,
         queue_length=len(queue),
-        planned_start=None if booking is None else _time(booking.start),
+        planned_start=None if booking is None else finite(booking.start),
         planned_placement=() if booking is None else booking.placement,
         waits_because=cause.kind,
         why=" ".join(in_queues(inquiry, job, without_place) if job.choices else cause.sentences),
@@ -137,8 +135,3 @@ def _in_order(inquiry: Inquiry, status: str) -> Iterator[tuple[Job, int | None]]
         asked = [one for one in group if status in ("", one.value)]
         if asked:
             yield from ((job, None) for job in state.jobs.values() if job.status in asked)
-
-
-def _time(seconds: float) -> float | None:
-    """JSON has no infinity."""
-    return None if seconds == _INF else seconds

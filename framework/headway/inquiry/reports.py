@@ -6,9 +6,16 @@ apply.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from headway.model import Placement
+
+
+def finite(seconds: float) -> float | None:
+    """The same seconds; None for infinity, which JSON has not."""
+    return None if seconds == math.inf else seconds
 
 
 class JobReport(msgspec.Struct, frozen=True, omit_defaults=True):
