@@ -13,6 +13,7 @@ from headway.decisions import Decision
 from headway.errors import Damaged, HeadwayError
 from headway.journal import Journal
 from headway.plugins import Catalogue
+from headway.plugins.enabled import OF_ONE_RUN
 
 #: Starts that were decided before this are not on their way any more, seconds.
 RECENT = 86400.0
@@ -79,8 +80,10 @@ def saved_states(journal: Journal, log: Any) -> dict[str, Any]:
             ],
         )
     checkpoint = journal.last_checkpoint(last.id)
-    # A run that was killed before its first checkpoint leaves what it began with.
-    return checkpoint.states if checkpoint is not None else last.info.plugin_states
+    if checkpoint is not None:
+        return checkpoint.states
+    # A run that was killed before its first checkpoint leaves what its plugins began with.
+    return {name: state for name, state in last.info.plugin_states.items() if name not in OF_ONE_RUN}
 
 
 def _learned_since(journal: Journal, catalogue: Catalogue, log: Any, adapters: Adapters) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from headway.plugins.traits import Required
 
 #: Where a run's recorded plugin states have the plugins of files; no plugin can be called so.
 FROM_FILES = "/plugins"
+#: What stands among a run's recorded states for a replay of that run alone (:meth:`Plugins.recorded`).
+OF_ONE_RUN = frozenset({SAVED_AS, FROM_FILES})
 
 
 class Plugins:
