@@ -191,6 +191,32 @@ class SubmitSubjob(Decision, frozen=True):
     reason: str = ""
 
 
+class Route(Decision, frozen=True):
+    """Send a pending job to another pool, in a federation also of another cluster. It keeps its id."""
+
+    job_id: str
+    pool: str
+    reason: str = ""
+
+
+class Copy(Decision, frozen=True):
+    """Copy a dataset to the store of a site from the store of another."""
+
+    dataset: str
+    #: The site that is to have it.
+    site: str
+    source: str
+    reason: str = ""
+
+
+class Drop(Decision, frozen=True):
+    """Remove a site's copy of a dataset."""
+
+    dataset: str
+    site: str
+    reason: str = ""
+
+
 AnyDecision = (
     Start
     | Hold
@@ -213,6 +239,9 @@ AnyDecision = (
     | Reserve
     | Unreserve
     | SubmitSubjob
+    | Route
+    | Copy
+    | Drop
 )
 
 #: By name, as configurations and plugins name them.
@@ -221,7 +250,7 @@ DECISION_TYPES: dict[str, type[Decision]] = {
     for kind in (
         Start, Hold, Release, Suspend, Resume, Checkpoint, Migrate, Signal, Requeue, Kill, Cancel,
         SetTimeLimit, Annotate, Resize, SwapTiers, SetFrequency, PowerDown, PowerUp, Reserve, Unreserve,
-        SubmitSubjob,
+        SubmitSubjob, Route, Copy, Drop,
     )
 }  # fmt: skip
 

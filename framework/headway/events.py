@@ -304,6 +304,59 @@ class ReservationEnded(Event, frozen=True):
     reservation_id: str
 
 
+class JobRouted(Event, frozen=True):
+    """A pending job has gone to another pool, perhaps of another cluster, and keeps its id."""
+
+    job_id: str
+    pool: str
+
+
+class DatasetCopying(Event, frozen=True):
+    """A copy of a dataset is on its way to a site."""
+
+    dataset: str
+    site: str
+    source: str
+    #: Bytes that are there already.
+    done: int = 0
+
+
+class DatasetCopied(Event, frozen=True):
+    """A site has a dataset now."""
+
+    phase: ClassVar[int] = 0
+
+    dataset: str
+    site: str
+    #: Where it came from; "": it was found there.
+    source: str = ""
+    #: How long the copy took; None: not measured.
+    seconds: float | None = None
+
+
+class DatasetLost(Event, frozen=True):
+    """A site has a dataset no more: it was dropped, or is gone."""
+
+    phase: ClassVar[int] = 0
+
+    dataset: str
+    site: str
+    reason: str = ""
+
+
+class CopyFailed(Event, frozen=True):
+    """A copy of a dataset broke off on its way; what had arrived is removed."""
+
+    phase: ClassVar[int] = 0
+
+    dataset: str
+    site: str
+    source: str
+    #: Bytes that had arrived.
+    done: int = 0
+    reason: str = ""
+
+
 class SitePolicyChanged(Event, frozen=True):
     """What the batch system says of its site's policy: told first of all, and when it is otherwise."""
 
@@ -354,6 +407,11 @@ AnyEvent = (
     | ReservationMade
     | ReservationStarted
     | ReservationEnded
+    | JobRouted
+    | DatasetCopying
+    | DatasetCopied
+    | DatasetLost
+    | CopyFailed
     | SitePolicyChanged
     | DecisionFailed
     | Tick

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 from building import alike, described, node_cluster, plugged
 
@@ -15,7 +14,9 @@ from headway.decisions import (
     Annotate,
     Cancel,
     Checkpoint,
+    Copy,
     Decision,
+    Drop,
     Hold,
     Kill,
     Migrate,
@@ -26,6 +27,7 @@ from headway.decisions import (
     Reserve,
     Resize,
     Resume,
+    Route,
     SetFrequency,
     SetTimeLimit,
     Signal,
@@ -36,7 +38,7 @@ from headway.decisions import (
     Unreserve,
 )
 from headway.hookspecs import hookimpl
-from headway.model import Reservation
+from headway.model import Dataset, Link, Reservation, Site, Sites, Store
 from headway.model.bundles import BUNDLE
 from headway.scheduler import Scheduler
 from headway.scheduler.gate import EFFECTS
@@ -82,7 +84,10 @@ ALLOWED = [
     PowerUp(("n3",)),
     Reserve(reservation()),
     Unreserve("r"),
-    SubmitSubjob("runs", described("runs.1", 1, attributes={BUNDLE: "runs"})),
+    SubmitSubjob("runs", described("runs.1", 1, pool="pool", attributes={BUNDLE: "runs"})),
+    Route("waits", "other"),
+    Copy("d", "south", "north"),
+    Drop("e", "south"),
 ]
 
 #: And what it refuses.
@@ -96,6 +101,13 @@ REFUSED = [
     Migrate("runs", (("n1", 4),)),
     SwapTiers("runs"),
     SubmitSubjob("nobody", described("nobody.1", 1)),
+    Route("nobody", "other"),
+    Route("runs", "other"),
+    Route("waits", "pool"),
+    Route("waits", "nowhere"),
+    Copy("e", "south", "north"),
+    Copy("d", "south", "east"),
+    Copy("large", "south", "north"),
 ]
 
 
@@ -130,14 +142,28 @@ class Wishes:
         return "no" if any(decision is one for one in self.vetoed) else None
 
 
+#: Two sites, of which one has room for some of what the other has.
+SITES = Sites(
+    (Site("north", store=Store()), Site("south", store=Store(capacity=10)), Site("east", store=Store())),
+    (Link("north", "south", 1.0), Link("east", "south", 0.0)),
+    (
+        Dataset("d", 5, ("north", "east")),
+        Dataset("e", 5, ("south", "north")),
+        Dataset("large", 6, ("north",)),
+    ),
+)
+
+
 def machine(*plugins: Any, **more: Any) -> Scheduler:
     """Four nodes of four processors at time 10: a job runs on the first, two share the second in both tiers,
     one lends the third's, one waits."""
-    cluster = msgspec.structs.replace(node_cluster(*alike(4, 4)), suspended_lend=True)
+    cluster = node_cluster(*alike(4, 4), pools=("pool", "other"), suspended_lend=True, sites=SITES)
     made = Scheduler(cluster, plugged(*plugins), **more)
     made.state.watch_tenants()
     sizes = {"runs": 2, "front": 4, "behind": 4, "aside": 4, "waits": 2}
-    made.step(0, [ev.JobSubmitted(0, described(name, size, 100)) for name, size in sizes.items()])
+    made.step(
+        0, [ev.JobSubmitted(0, described(name, size, 100, pool="pool")) for name, size in sizes.items()]
+    )
     made.step(0, [
         ev.JobStarted(0, "runs", (("n0", 2),)),
         ev.JobStarted(0, "front", (("n1", 4),)),
@@ -156,11 +182,11 @@ def known(scheduler: Scheduler) -> dict[str, Any]:
     jobs = {
         job.id: (
             job.status, job.estimate, job.expected_end, job.expected_runtime, job.processors, job.placement,
-            job.tier, job.gone_by, job.aside, job.lends, job.frequency, job.start_time,
+            job.tier, job.gone_by, job.aside, job.lends, job.frequency, job.start_time, job.bound_for,
         )
         for job in state.jobs.values()
     }  # fmt: skip
-    (domain,) = state.domains.values()
+    domain = state.domains["pool"]
     return {
         "jobs": jobs,
         "reservations": dict(state.reservations),
@@ -173,6 +199,7 @@ def known(scheduler: Scheduler) -> dict[str, Any]:
         "queue": [job.id for job in domain.queue],
         "background": sorted(domain.background),
         "free processors": domain.free,
+        "copies": dict(state.catalogue.copies),
     }
 
 

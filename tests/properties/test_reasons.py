@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway.decisions import Start
+from headway.decisions import Route, Start
 from headway.hookspecs import hookimpl
 from headway.inquiry import explain, why_not_started
 from headway.model import (
@@ -25,6 +25,7 @@ from headway.model import (
 )
 from headway.model.reservations import FOR_JOB
 from headway.scheduler import Scheduler
+from headway.scheduler.gate import take_effect
 from headway.state import Barrier, Job, State, Status
 from headway.state.choices import domains_of
 from headway.state.reasons import REASONS, find_out, is_plain, reason_of
@@ -85,6 +86,7 @@ STEPS = (
     | st.tuples(st.just("submit"), PLAIN)
     | st.tuples(st.just("change"), WHICH, SHAPES)
     | st.tuples(st.sampled_from(["end", "requeue", "hold", "release", "set aside", "started"]), WHICH)
+    | st.tuples(st.sampled_from(["route", "arrive", "stay"]), WHICH, st.sampled_from("ab"))
     | st.tuples(st.just("pool"), st.sampled_from("ab"), st.booleans(), st.integers(1, 7))
     | st.tuples(st.just("node"), st.integers(0, 2), st.booleans())
     | st.tuples(st.just("licences"), st.integers(0, 2))
@@ -116,6 +118,10 @@ class Door:
             state.lifted("door")
         for domain in state.domains.values():
             state.bar_queued(domain)
+
+
+def pools_named(job: Job) -> set[str]:
+    return {job.pool.name, *job.description.pools}
 
 
 class World:
@@ -210,6 +216,12 @@ class World:
             return [ev.JobHeld(now, job.id, "for a while")]
         if what == "release":
             return [ev.JobReleased(now, job.id)]
+        if what == "route" and not job.bound_for and step[2] not in pools_named(job):
+            take_effect(state, Route(job.id, step[2]))
+        if what == "arrive":
+            return [ev.JobRouted(now, job.id, step[2])]
+        if what == "stay":
+            return [ev.DecisionFailed(now, Route(job.id, step[2]), "no")]
         if what == "set aside":
             state.set_aside(job, now + 4.0, "it is set aside")
         return []

@@ -17,16 +17,19 @@ from headway.model.nodes import ClusterDescription, NodeDescription, PoolBounds,
 from headway.model.placements import Placement, processors_of
 from headway.model.policy import Association, SitePolicy
 from headway.model.reservations import FOR_JOB, Reservation
+from headway.model.sites import Dataset, Link, Site, Sites, Store
 from headway.model.switches import SwitchDescription
 
 __all__ = [
     "FOR_JOB",
     "Association",
     "ClusterDescription",
+    "Dataset",
     "Dependency",
     "EnergyProfile",
     "FrequencyLevel",
     "JobDescription",
+    "Link",
     "NodeClass",
     "NodeDescription",
     "Placement",
@@ -34,8 +37,11 @@ __all__ = [
     "PoolDescription",
     "Request",
     "Reservation",
+    "Site",
     "SitePolicy",
+    "Sites",
     "SleepState",
+    "Store",
     "SwitchDescription",
     "processors_of",
 ]

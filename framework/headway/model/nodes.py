@@ -8,6 +8,7 @@ import msgspec
 
 from headway.model.energy import EnergyProfile
 from headway.model.reservations import Reservation
+from headway.model.sites import Sites
 from headway.model.switches import SwitchDescription
 from headway.model.wiring import Torus
 
@@ -111,6 +112,8 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     #: How its nodes are wired where they are handed out in partitions that have to be booted; None: they are
     #: not.
     wiring: Torus | None = None
+    #: The sites of a federation, with links, stores and datasets; None: the configuration names none.
+    sites: Sites | None = None
     #: It stands in for the site's own cluster, in a dry run: pools and nodes that options name may not be
     #: there.
     stands_in: bool = False

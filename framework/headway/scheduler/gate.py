@@ -20,7 +20,9 @@ from headway.decisions import (
     Annotate,
     Cancel,
     Checkpoint,
+    Copy,
     Decision,
+    Drop,
     Hold,
     Kill,
     Migrate,
@@ -31,6 +33,7 @@ from headway.decisions import (
     Reserve,
     Resize,
     Resume,
+    Route,
     SetFrequency,
     SetTimeLimit,
     Signal,
@@ -44,7 +47,9 @@ from headway.errors import StateError
 from headway.plugins import Problem
 from headway.state import Job, State, foresight
 from headway.state.choices import face_start
+from headway.state.copies import begin_copy
 from headway.state.moves import StaysForNow, Undo, nothing
+from headway.state.routes import route
 
 
 def _begin(state: State, start: Start) -> Undo:
@@ -120,6 +125,8 @@ EFFECTS: dict[type[Decision], Effect] = {
     Suspend: _GOES,
     Reserve: Effect(foresight.reserve, about=lambda reserve: (("reservation", reserve.reservation.id),)),
     SubmitSubjob: Effect(_submit, "not submitted"),
+    Route: Effect(route, "not sent on", _job("place")),
+    Copy: Effect(begin_copy, "not copied", lambda copy: (("dataset", copy.dataset, copy.site),)),
     Hold: _LATER,
     Release: _LATER,
     Cancel: _LATER,
@@ -129,6 +136,7 @@ EFFECTS: dict[type[Decision], Effect] = {
     PowerDown: _LATER,
     PowerUp: _LATER,
     Unreserve: _LATER,
+    Drop: _LATER,
 }
 
 

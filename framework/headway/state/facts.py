@@ -9,6 +9,7 @@ from headway.energy import EnergyModel
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
 from headway.resources import NodeTable
 from headway.state.barred import Barred
+from headway.state.catalogue import Catalogue
 from headway.state.factors import Factor
 from headway.state.licence_use import Licences
 from headway.state.records import (
@@ -54,6 +55,8 @@ class Facts:
         self.nodes = NodeTable()
         #: What is counted for the whole cluster; None: nothing (:mod:`headway.state.licences`).
         self.licences: Licences | None = None
+        #: Which site of a federation has which dataset; None: no sites are configured.
+        self.catalogue = Catalogue(cluster.sites) if cluster.sites is not None else None
         #: Things in events that made no sense, for the log; drained by the scheduler.
         self.anomalies: list[str] = []
         #: Called for each job that arrives, before it is queued; not for a job that ends in the same step.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headway import events as ev
-from headway.state import capacity, frequency, licences, lifecycle, reservations, running
+from headway.state import capacity, copies, frequency, licences, lifecycle, reservations, running
 from headway.state.facts import Facts
 
 
@@ -41,6 +41,11 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.ReservationMade: reservations.reservation_made,
     ev.ReservationStarted: reservations.reservation_started,
     ev.ReservationEnded: reservations.reservation_ended,
+    ev.JobRouted: lifecycle.routed,
+    ev.DatasetCopying: copies.copying,
+    ev.DatasetCopied: copies.copied,
+    ev.DatasetLost: copies.lost,
+    ev.CopyFailed: copies.copy_failed,
     ev.JobCheckpointed: nothing,
     ev.ElasticCommandReceived: nothing,
     ev.ReservationRequested: nothing,

@@ -11,18 +11,21 @@ alone (:data:`headway.state.moves.Undo`). Of several changes of the same thing t
 from __future__ import annotations
 
 from headway.decisions import (
+    Copy,
     Kill,
     Migrate,
     Requeue,
     Reserve,
     Resize,
     Resume,
+    Route,
     SetTimeLimit,
     Signal,
     Suspend,
     SwapTiers,
 )
 from headway.state.choices import domains_of
+from headway.state.copies import copy_not_begun
 from headway.state.expectations import go_on, leave, set_expectation
 from headway.state.facts import Facts
 from headway.state.lending import move_on, not_resumed, take_again
@@ -30,11 +33,23 @@ from headway.state.moves import Undo, moved_back, nothing
 from headway.state.occupation import set_expected_end
 from headway.state.records import Job
 from headway.state.reservations import drop_reservation, put_reservation
+from headway.state.routes import stays
 from headway.state.waiting import judge_again
 
 #: What counts from its decision on, until the cluster confirms it or says that it failed.
 Foreseeable = (
-    SetTimeLimit | Resize | Reserve | SwapTiers | Migrate | Requeue | Kill | Signal | Suspend | Resume
+    SetTimeLimit
+    | Resize
+    | Reserve
+    | SwapTiers
+    | Migrate
+    | Requeue
+    | Kill
+    | Signal
+    | Suspend
+    | Resume
+    | Route
+    | Copy
 )
 
 
@@ -163,6 +178,12 @@ def take_back(state: Facts, decision: Foreseeable) -> None:
         return
     if isinstance(decision, Requeue | Kill | Signal | Suspend):
         go_on(state, state.jobs.get(decision.job_id))
+        return
+    if isinstance(decision, Route):
+        stays(state, state.jobs.get(decision.job_id))
+        return
+    if isinstance(decision, Copy):
+        copy_not_begun(state, decision)
         return
     if not isinstance(decision, Reserve):
         as_described(state, state.jobs.get(decision.job_id))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from headway import events as ev
 from headway.decisions import Migrate, Start, SwapTiers
 from headway.model import JobDescription
@@ -236,6 +238,14 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
         tell_dependants(state, job)
 
 
+def routed(state: Facts, event: ev.JobRouted) -> None:
+    """A pending job has arrived in another pool."""
+    job = state.known(event.job_id, "routed")
+    if job is not None:
+        job.settle()
+        _describe(state, job, msgspec.structs.replace(job.description, pool=event.pool, further_pools=()))
+
+
 def _describe(state: Facts, job: Job, new: JobDescription) -> None:
     """As :func:`job_changed`, of a job that is known."""
     pool = state.pool_of(new)
@@ -254,7 +264,7 @@ def _describe(state: Facts, job: Job, new: JobDescription) -> None:
     job.description = new
     if new.dependencies:
         state.depending.append(job)
-    job.unconditional = unconditional(new)
+    job.unconditional = unconditional(new) and not job.bound_for
     job.processors = new.request.processors
     job.estimate = job.expected_runtime = new.request.walltime
     job.held = new.held

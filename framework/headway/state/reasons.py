@@ -220,6 +220,12 @@ REASONS: tuple[Reason, ...] = (
         wakes="the job is released",
         sentence=_held,
     ),
+    Reason(
+        "route",
+        holds=lambda state, job: bool(job.bound_for),
+        wakes="it arrives there, or the batch system refuses it",
+        sentence=lambda state, job, clock: f"it is on its way to pool {job.bound_for!r}",
+    ),
     Reason.in_pool(
         "closed pool",
         _OfPool(lambda place: not place.pool.open, lambda place: f"pool {place.pool.name!r} is closed"),
@@ -287,7 +293,7 @@ _IN_NO_POOL = Reason(
     wakes="whatever one of the reasons says",
     sentence=lambda state, job, clock: in_each(job.choices),
 )
-_REFUSED_OR_HELD, _OTHERS = REASONS[:2], REASONS[2:]
+_REFUSED_OR_HELD, _OTHERS = REASONS[:3], REASONS[3:]
 #: The rows of a job of several pools.
 _OF_SEVERAL_POOLS = (
     *_REFUSED_OR_HELD,

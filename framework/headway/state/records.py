@@ -192,6 +192,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     bar_kind: Hashable = None
     #: See :func:`unconditional`.
     unconditional: bool = False
+    #: The pool to which it is on its way, and until it arrives there it starts nowhere; "": it stays.
+    bound_for: str = ""
     #: Its pools, if it was sent to several (:mod:`headway.state.choices`); it faces the pool ``pool``.
     choices: tuple[Choice, ...] = ()
 
@@ -205,6 +207,11 @@ class Job(msgspec.Struct, eq=False, weakref=True):
             (-pool.tier, submit, seq), description.held,
             unconditional=unconditional(description),
         )  # fmt: skip
+
+    def settle(self) -> None:
+        """It is on its way to no other pool any more."""
+        self.bound_for = ""
+        self.unconditional = unconditional(self.description)
 
     @property
     def domain(self) -> Domain:
@@ -230,7 +237,7 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     @property
     def barred(self) -> bool:
         """Whether time alone cannot let it start: it is held, refused, or its pool cannot hold it."""
-        return self.held or bool(self.refusal) or self.obstacle is not None
+        return self.held or bool(self.refusal or self.bound_for) or self.obstacle is not None
 
     @property
     def leaving(self) -> bool:

@@ -30,6 +30,8 @@ KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(ev.AnyEvent
 OTHERS = {
     "reason", "outcome", "message", "tier", "command", "user", "request", "beneficiary", "account", "power",
     "job", "state", "key", "value", "reservation", "decision", "policy", "signal",
+    # A site is called by its cluster's name everywhere, and datasets belong to no cluster.
+    "dataset", "site", "source",
 }  # fmt: skip
 #: The same in descriptions.
 OTHERS_OF = {

@@ -1,0 +1,92 @@
+"""Sites: the clusters of a federation with what lies between them and what each has of data.
+
+A site is one cluster of a federation and has its name. It has an owner, a time zone, a calendar that says
+when it may be used, and a store with datasets. Links join sites. Nothing here is told by a batch system: the
+configuration says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+#: The attribute of a job that names its datasets, separated by commas.
+DATA = "data"
+#: The attribute of a job whose user allows that it is sent to another cluster: any value but "no".
+MOVABLE = "movable"
+
+WEEK = 7 * 86400
+
+
+class Dataset(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Data that jobs read and never change."""
+
+    name: str
+    #: Bytes.
+    size: int
+    #: The sites that have it when the run begins; none of these copies is ever dropped.
+    at: tuple[str, ...] = ()
+
+
+class Store(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Where a site keeps datasets."""
+
+    #: Bytes; 0: not bounded.
+    capacity: int = 0
+    #: Copies to it that may be under way at a time; 0: any number.
+    most_copies: int = 0
+
+
+class Site(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One cluster of a federation."""
+
+    name: str
+    #: Names of its pools.
+    pools: tuple[str, ...] = ()
+    owner: str = ""
+    #: The time zone of its calendar, such as "Europe/Oslo".
+    zone: str = "UTC"
+    #: When it starts jobs: spans ``[begin, end)`` of the local week in seconds from Monday 0:00, in order and
+    #: apart; none: always.
+    calendar: tuple[tuple[int, int], ...] = ()
+    #: None: it has no store, and jobs with datasets cannot run there.
+    store: Store | None = None
+
+
+class Link(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What data can take from one site to another."""
+
+    source: str
+    target: str
+    #: Bytes a second; 0: nothing passes.
+    bandwidth: float
+    #: Seconds.
+    latency: float = 0.0
+
+
+class Sites(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """All sites of a federation."""
+
+    sites: tuple[Site, ...]
+    links: tuple[Link, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
+
+
+def datasets_of(attributes: dict[str, object] | None) -> tuple[str, ...]:
+    """The datasets that a job's attributes name, each once."""
+    said = (attributes or {}).get(DATA)
+    if not isinstance(said, str):
+        return tuple(map(str, said)) if isinstance(said, list) else ()
+    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
+
+
+def united(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Spans of a week in order, with those that touch or overlap as one."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return tuple(found)

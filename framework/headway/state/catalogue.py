@@ -1,0 +1,94 @@
+"""Which site has which dataset, which copies are on their way, and how long a copy takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from headway.model.sites import Dataset, Link, Site, Sites, Store
+
+_INF = float("inf")
+
+
+class Copying(msgspec.Struct):
+    """A copy of a dataset that is on its way."""
+
+    dataset: str
+    #: The site that is to have it.
+    site: str
+    source: str
+    #: When it was decided, or first told (absolute seconds).
+    since: float
+    #: Bytes that are there already.
+    done: int = 0
+    #: The cluster has told of it; else it is foreseen.
+    told: bool = False
+
+
+class Catalogue:
+    """The sites of a federation and what their stores have."""
+
+    def __init__(self, described: Sites) -> None:
+        self.sites: Mapping[str, Site] = {site.name: site for site in described.sites}
+        self.datasets: Mapping[str, Dataset] = {one.name: one for one in described.datasets}
+        self.links: Mapping[tuple[str, str], Link] = {
+            (link.source, link.target): link for link in described.links
+        }
+        #: The site of each pool.
+        self.site_of: dict[str, str] = {pool: site.name for site in described.sites for pool in site.pools}
+        #: Dataset -> site that has it -> since when (absolute seconds).
+        self.replicas: dict[str, dict[str, float]] = {
+            one.name: dict.fromkeys(one.at, -_INF) for one in described.datasets
+        }
+        #: Copies on their way, by dataset and site.
+        self.copies: dict[tuple[str, str], Copying] = {}
+        #: Changes whenever a store gets, is to get, or loses something.
+        self.version = 0
+
+    def store(self, site: str) -> Store | None:
+        """The site's store; None if it has none, or if there is no such site."""
+        known = self.sites.get(site)
+        return None if known is None else known.store
+
+    def has(self, dataset: str, site: str) -> bool:
+        """Whether the site has the whole dataset."""
+        return site in self.replicas.get(dataset, ())
+
+    def missing(self, datasets: Iterable[str], site: str) -> tuple[str, ...]:
+        """Which of them the site does not have."""
+        return tuple(name for name in datasets if not self.has(name, site))
+
+    def original(self, dataset: str, site: str) -> bool:
+        """Whether the site's copy was there from the beginning, and is never dropped."""
+        return site in self.datasets[dataset].at
+
+    def used(self, site: str) -> int:
+        """Bytes of the site's store that are taken, or will be by copies on their way."""
+        held = sum(self.datasets[name].size for name, at in self.replicas.items() if site in at)
+        return held + sum(self.datasets[one.dataset].size for one in self.copies.values() if one.site == site)
+
+    def room(self, site: str) -> float:
+        """Bytes that the site's store can still take; infinite if it is not bounded."""
+        store = self.store(site)
+        if store is None:
+            return 0.0
+        return _INF if store.capacity == 0 else store.capacity - self.used(site)
+
+    def seconds(self, dataset: str, source: str, site: str) -> float:
+        """How long a copy takes at the full rate of its link; infinite if nothing passes there."""
+        link = self.links.get((source, site))
+        if link is None or link.bandwidth <= 0:
+            return _INF
+        return link.latency + self.datasets[dataset].size / link.bandwidth
+
+    def nearest(self, dataset: str, site: str) -> str | None:
+        """The site from which a copy comes soonest, the first in the configuration's order of several; None:
+        from nowhere."""
+        found = [
+            (self.seconds(dataset, source, site), at, source)
+            for at, source in enumerate(self.sites)
+            if source != site and self.has(dataset, source)
+        ]
+        best = min(found, default=(_INF, 0, ""))
+        return best[2] if best[0] < _INF else None
