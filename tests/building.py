@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headway import events as ev
+from headway.adapter import ClusterAdapter
 from headway.decisions import Decision
 from headway.engine import Engine
 from headway.hookspecs import hookimpl
@@ -25,6 +26,7 @@ from headway.scheduler import Scheduler
 from headway.state import Barrier, Job, State
 from headway.workload.jobs import TraceJob
 from headway_adapters.emulated import EmulatedAdapter, Faults
+from headway_adapters.federation.emulated import EmulatedFederation
 from headway_plugins.placement.best_fit import BestFit
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative
@@ -87,7 +89,7 @@ def plugged(*plugins: Any) -> Plugins:
     return enabled
 
 
-class RecordingAdapter(EmulatedAdapter):
+class Recording(ClusterAdapter):
     """Keeps all events that it told."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -103,11 +105,19 @@ class RecordingAdapter(EmulatedAdapter):
         return moment
 
 
+class RecordingAdapter(Recording, EmulatedAdapter):
+    """An emulated cluster."""
+
+
+class RecordingFederation(Recording, EmulatedFederation):
+    """Several, for a cluster with sites."""
+
+
 @dataclass
 class Run:
     """A finished emulation."""
 
-    adapter: RecordingAdapter
+    adapter: Any
     scheduler: Scheduler
     problems: list[str]
     decisions: list[tuple[float, Decision]] = field(default_factory=list)
@@ -143,7 +153,8 @@ def emulate(
     **more: Any,
 ) -> Run:
     """Run jobs through the emulated cluster under these plugins until nothing can happen."""
-    adapter = RecordingAdapter(
+    kind = RecordingAdapter if cluster.sites is None else RecordingFederation
+    adapter = kind(
         cluster, list(jobs), faults=faults, physics=physics, rng=np.random.default_rng(seed), **more
     )
     scheduler = Scheduler(

@@ -42,6 +42,7 @@ from headway_adapters.emulated.partitions import UNABLE, Partitions, dedicated
 from headway_adapters.emulated.physics import Physics
 from headway_adapters.emulated.rates import Rates
 from headway_adapters.emulated.reservations import Reservations
+from headway_adapters.emulated.routes import Routes
 from headway_adapters.emulated.saving import Saving
 from headway_adapters.emulated.sizes import Sizes
 from headway_adapters.emulated.sleep import Sleep
@@ -64,7 +65,7 @@ class EmulatedAdapter(ClusterAdapter):
     capabilities = frozenset({
         dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
         dec.SetTimeLimit, dec.Resize, dec.Reserve, dec.Unreserve, dec.SwapTiers, dec.Migrate,
-        dec.SubmitSubjob, dec.Signal,
+        dec.SubmitSubjob, dec.Signal, dec.Route,
     })  # fmt: skip
     #: Where jobs can be suspended at all.
     suspended_lend = True
@@ -118,6 +119,8 @@ class EmulatedAdapter(ClusterAdapter):
         failures = Failures(machine, ends, self._faults, self._rng)
         reservations, dependencies = Reservations(machine), Dependencies(machine)
         guard = Guard(machine, reservations, dependencies, self._faults.licences)
+        #: Lets pending jobs go to other pools.
+        self.routes = Routes(machine)
         self._tiers = tiers = Tiers(machine, guard, self._rates, sharing, Random(sharing_seed))
         starts = Starts(machine, guard, self._rates, tiers, bundles)
         if running:
@@ -125,11 +128,8 @@ class EmulatedAdapter(ClusterAdapter):
         sleep = Sleep(machine, failures)
         sleep.begin_asleep(power or {})
         #: What carries out a decision; it returns why not, or "".
-        self._actions: dict[type[dec.Decision], Callable[[Any], str]] = {
-            **_actions(machine, starts, ends, sleep, self._rates, said, tiers, bundles),
-            dec.Reserve: reservations.reserve,
-            dec.Unreserve: reservations.unreserve,
-        }
+        self._actions = _actions(machine, starts, ends, sleep, self._rates, said, tiers, bundles)
+        self._actions |= _of_queues(reservations, self.routes)
         self._partitions = None
         if cluster.wiring is not None:
             self._partitions = Partitions(machine, starts, ends, guard, failures, self._faults, self._rng)
@@ -137,7 +137,8 @@ class EmulatedAdapter(ClusterAdapter):
             able = {**self._actions, **self._partitions.actions(ends)}
             self._actions = {kind: action for kind, action in able.items() if kind not in UNABLE}
         self._start = self._actions[dec.Start]
-        self._moments = Moments(
+        #: Its time: a federation lets several clusters go on together by it.
+        self.moments = Moments(
             machine, ends.complete, tiers, dependencies, failures, self._partitions,
             tells_later=self._telling is not None,
         )  # fmt: skip
@@ -156,7 +157,7 @@ class EmulatedAdapter(ClusterAdapter):
         return [Check("emulated cluster", True, f"{size}; {len(machine.arrivals.jobs)} jobs")]
 
     def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
-        telling, moments = self._telling, self._moments
+        telling, moments = self._telling, self.moments
         if telling is None:
             return moments.next_told(deadline)
         while True:
@@ -190,7 +191,7 @@ class EmulatedAdapter(ClusterAdapter):
                 refusal = self._start(decision)
                 if refusal:
                     outcomes.append(machine.refuse(decision, refusal))
-                    self._moments.urgent = True
+                    self.moments.urgent = True
                 else:
                     outcomes.append(_ACCEPTED)
             else:
@@ -198,7 +199,7 @@ class EmulatedAdapter(ClusterAdapter):
                 outcome = self._carry_out(decision)
                 outcomes.append(outcome)
                 if len(machine.news) > told and not (outcome.accepted and self._foreseen(decision)):
-                    self._moments.urgent = True
+                    self.moments.urgent = True
         if self._tiers.used:
             self._tiers.settle()
         return outcomes
@@ -276,11 +277,20 @@ class EmulatedAdapter(ClusterAdapter):
         return self._machine.results()
 
 
+def _of_queues(reservations: Reservations, routes: Routes) -> dict[type[dec.Decision], Callable[[Any], str]]:
+    """What carries out decisions that concern no execution."""
+    return {
+        dec.Reserve: reservations.reserve,
+        dec.Unreserve: reservations.unreserve,
+        dec.Route: routes.route,
+    }
+
+
 def _actions(
     machine: Machine, starts: Starts, ends: Ends, sleep: Sleep, rates: Rates, said: Commands, tiers: Tiers,
     bundles: Bundles,
 ) -> dict[type[dec.Decision], Callable[[Any], str]]:  # fmt: skip
-    """What carries out each kind of decision on a machine of nodes, reservations left out."""
+    """What carries out each kind of decision about jobs and nodes on a machine of nodes."""
     holds, suspension = Holds(machine), Suspension(machine)
     return {
         dec.Start: starts.start,

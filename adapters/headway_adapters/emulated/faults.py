@@ -40,5 +40,7 @@ class Faults(pydantic.BaseModel):
     latency: float = pydantic.Field(default=0.0, ge=0)
     #: Probability that a command is refused.
     failure_rate: float = pydantic.Field(default=0.0, ge=0, lt=1)
+    #: Between several clusters: probability that a copy of a dataset breaks, at any of its bytes.
+    copy_failure_rate: float = pydantic.Field(default=0.0, ge=0, lt=1)
     #: When there is more or less of a licence than before.
     licences: list[LicenceChange] = pydantic.Field(default_factory=list)

@@ -61,6 +61,10 @@ class Machine:
         self.ended: dict[int, JobResult] = {}
         #: Jobs that are no part of the workload, the first at position -1, the next at -2, ...
         self.further: list[TraceJob] = []
+        #: Positions of further jobs that came from another cluster: they have results.
+        self.guests: list[int] = []
+        #: Positions of jobs that have gone to another cluster: they have none.
+        self.gone: set[int] = set()
         #: The record of a job that runs as a bundle, by id; None: it does not. There once there was one.
         self.bundled: Callable[[str], JobResult | None] | None = None
         #: How often a job of the workload went back to the queue, by position.
@@ -255,19 +259,21 @@ class Machine:
 
     def results(self) -> list[JobResult]:
         """One record for each job submitted so far, in order of submission."""
-        records = []
-        for index in range(self.arrivals.next):
-            record = self.ended.get(index)
-            if record is None and self.bundled is not None:
-                record = self.bundled(self.arrivals.jobs[index].job.id)
-            if record is None:
-                job = self.arrivals.jobs[index].job
-                execution = self.running.get(job.id)
-                if execution is None:
-                    record = self.never_started(index, job, None, "pending")
-                else:
-                    record = self.record(execution, None, "running")
-                    if not execution.suspended:
-                        record.runtime += self.now - execution.booked_at
-            records.append(record)
-        return records
+        there = range(self.arrivals.next)
+        if self.gone or self.guests:
+            return [self._result(index) for index in (*there, *self.guests) if index not in self.gone]
+        return [self._result(index) for index in there]
+
+    def _result(self, index: int) -> JobResult:
+        record = self.ended.get(index)
+        if record is None and self.bundled is not None:
+            record = self.bundled(self.trace(index).job.id)
+        if record is None:
+            job = self.trace(index).job
+            execution = self.running.get(job.id)
+            if execution is None:
+                return self.never_started(index, job, None, "pending")
+            record = self.record(execution, None, "running")
+            if not execution.suspended:
+                record.runtime += self.now - execution.booked_at
+        return record

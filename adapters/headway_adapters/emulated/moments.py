@@ -68,9 +68,7 @@ class Moments:
     def next(self, deadline: float | None) -> Moment | None:
         """The next moment at which something happens, and what; None: nothing happens any more."""
         machine = self._machine
-        if self.urgent and self._further_round():
-            # Before what ends at once: the subjobs that came compete for what was left in their round.
-            news, machine.news = machine.news, []
+        if (news := self.news_first()) is not None:
             return machine.now, news
         agenda, arrivals = machine.agenda, machine.arrivals
         if agenda.moved:
@@ -80,12 +78,63 @@ class Moments:
         if not alive or deadline is not None or now == INFINITY:
             moment = self._other_moment(now, deadline)
             if moment is None:
-                return self._end()
+                return self.last_news()
             now = moment
+        return self.at(now)
+
+    def reach(self, now: float) -> None:
+        """The clock has come to ``now``, and nothing happened here."""
+        self._machine.now = now
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something is true already that was not told."""
+        return bool(self._machine.news)
+
+    def take_news(self) -> list[ev.Event]:
+        """What is true already and was not told: it counts as told."""
+        news, self._machine.news = self._machine.news, []
+        return news
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits."""
+        return bool(self._machine.submitted)
+
+    def news_first(self) -> Sequence[ev.Event] | None:
+        """What is told in a further round at this instant; None: nothing has to be."""
+        if self.urgent and self._further_round():
+            # Before what ends at once: the subjobs that came compete for what was left in their round.
+            return self.take_news()
+        return None
+
+    @property
+    def next_time(self) -> float:
+        """When something happens next, and infinity if nothing does."""
+        machine = self._machine
+        if machine.agenda.moved:
+            machine.agenda.drop_void()
+        heap = machine.agenda.heap
+        return min(machine.arrivals.time, heap[0][0] if heap else INFINITY)
+
+    @property
+    def alive(self) -> bool:
+        """Whether a job runs or is still to come."""
+        return self._machine.arrivals.time < INFINITY or bool(self._machine.running)
+
+    def over(self, deadline: float | None) -> bool:
+        """Whether nothing runs or comes, and no waiting job can start any more, although the scheduler waits
+        for ``deadline``."""
+        return not self.alive and self._other_moment(self.next_time, deadline) is None
+
+    def at(self, now: float) -> tuple[float, list[ev.Event]]:
+        """What happens at this moment: nothing happens before it."""
+        machine = self._machine
+        arrivals = machine.arrivals
         if now < machine.now:
             now = machine.now
         machine.now = now
-        if alive:
+        if arrivals.time < INFINITY or machine.running:
             self._alive_at = now
         events = machine.news
         machine.news = []
@@ -185,7 +234,8 @@ class Moments:
     def _only_failures(self) -> bool:
         return all(entry[3] == self._failures.fail for entry in self._machine.agenda.heap)
 
-    def _end(self) -> tuple[float, Sequence[ev.Event]] | None:
+    def last_news(self) -> Moment | None:
+        """What is still to be told where nothing happens any more; None: nothing is."""
         machine = self._machine
         if machine.news and self._further_round():
             events, machine.news = machine.news, []

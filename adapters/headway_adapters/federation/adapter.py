@@ -32,7 +32,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import structlog
@@ -43,6 +43,12 @@ from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, Star
 from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
+from headway_adapters.federation.composition import (
+    Composition,
+    described_together,
+    failure_of,
+    together,
+)
 from headway_adapters.federation.names import LICENCE, Elsewhere, Names
 from headway_adapters.polling.bell import Bell
 
@@ -234,6 +240,7 @@ class Federation(ClusterAdapter):
             name: _Member(name, adapter, self._bell.stir, self._clock, self._log)
             for name, adapter in members.items()
         }
+        self._composition = Composition(self._members, self._names)
         self.suspended_lend = all(member.adapter.suspended_lend for member in self._members.values())
         self.capabilities = frozenset(
             kind for member in self._members.values() for kind in member.adapter.capabilities
@@ -271,20 +278,7 @@ class Federation(ClusterAdapter):
                 "a cluster does not answer; the other clusters go on without it", cluster=name, error=said
             )
         parts = [self._join(member) for member in found]
-        return ClusterDescription(
-            name="+".join(self._members),
-            pools=tuple(pool for part in parts for pool in part.pools),
-            nodes=tuple(node for part in parts for node in part.nodes),
-            reservations=tuple(one for part in parts for one in part.reservations),
-            # Their names would have to tell jobs of several clusters.
-            enters_reservations=False,
-            licences=tuple(one for part in parts for one in part.licences),
-            switches=tuple(one for part in parts for one in part.switches),
-            shares_out=any(part.shares_out for part in parts),
-            moves_take_time=any(part.moves_take_time for part in parts),
-            suspended_lend=self.suspended_lend,
-            numbered=all(part.numbered for part in parts),
-        )
+        return described_together(tuple(self._members), parts, suspended_lend=self.suspended_lend)
 
     def _join(self, member: _Member) -> ClusterDescription:
         """A cluster's description in the federation's names; from now on it takes part."""
@@ -464,61 +458,26 @@ class Federation(ClusterAdapter):
         for decision, answers in zip(decisions, outcomes, strict=True):
             if isinstance(decision, d.Reserve) and not answers[0].accepted:
                 self._names.not_made(decision.reservation.id)
-        return [_together(answers) for answers in outcomes]
+        return [together(answers) for answers in outcomes]
 
     def _routed(self, decision: d.Decision) -> list[tuple[str, d.Decision]]:
         """The clusters that carry it out, each with the decision in its own names.
 
         Raises :class:`Elsewhere` if none can, or if it would need several.
         """
-        kind = type(decision).__name__
-        if isinstance(decision, d.PowerUp | d.PowerDown):
-            by_cluster: dict[str, list[str]] = {}
-            for node in decision.nodes:
-                by_cluster.setdefault(self._names.cluster_of(node), []).append(node)
-            parts = [
-                (name, cast(d.Decision, msgspec.structs.replace(decision, nodes=tuple(nodes))))
-                for name, nodes in by_cluster.items()
-            ]
-        else:
-            parts = [(self._cluster_of(decision), decision)]
         found = []
-        for name, part in parts:
-            member = self._members.get(name)
-            if member is None:
-                known = ", ".join(self._members)
-                raise Elsewhere(
-                    f"{kind}: expected a name that begins with a cluster's ({known}), found {name!r}"
-                )
-            if not member.joined:
-                raise Elsewhere(f"{kind}: cluster {name} has not answered yet")
-            if member.ended:
-                raise Elsewhere(f"{kind}: cluster {name} has ended")
-            if type(decision) not in member.adapter.capabilities:
-                raise Elsewhere(f"cluster {name} cannot carry out {kind}")
+        for name, part in self._composition.parts(decision):
             try:
                 found.append((name, self._names.inward(name).renamed(part)))
             except Elsewhere as error:
+                kind = type(decision).__name__
                 raise Elsewhere(f"{kind}: {error}; jobs and nodes stay in their cluster") from None
         return found
-
-    def _cluster_of(self, decision: d.Decision) -> str:
-        cluster_of = self._names.cluster_of
-        if isinstance(decision, d.Reserve):
-            wanted = decision.reservation
-            named = wanted.pool or (wanted.nodes[0] if wanted.nodes else "")
-            return cluster_of(named) if named else self._names.cluster_of_reservation(wanted.id)
-        if isinstance(decision, d.Unreserve):
-            return self._names.cluster_of_reservation(decision.reservation_id)
-        if isinstance(decision, d.SubmitSubjob):
-            return cluster_of(decision.parent_id)
-        return cluster_of(getattr(decision, "job_id", ""))
 
     def _refuse(self, decision: d.Decision, message: str, now: float) -> None:
         self._log.warning("the federation refused", decision=type(decision).__name__,
                           job=getattr(decision, "job_id", None), error=message)  # fmt: skip
-        wish = cast(d.AnyDecision, decision)
-        self._refused.append(ev.DecisionFailed(time=now, decision=wish, message=message))
+        self._refused.append(ev.DecisionFailed(now, failure_of(decision), message))
 
     # ------------------------------------------------------------------ the rest
 
@@ -573,14 +532,6 @@ class Federation(ClusterAdapter):
         for member in self._members.values():
             member.join(end - time.monotonic())
         self._bell.close()
-
-
-def _together(outcomes: Sequence[Outcome]) -> Outcome:
-    """One outcome of a decision that several clusters carried out, or none could."""
-    if len(outcomes) == 1:
-        return outcomes[0]
-    accepted = bool(outcomes) and all(outcome.accepted for outcome in outcomes)
-    return Outcome(accepted, "; ".join(outcome.message for outcome in outcomes if outcome.message))
 
 
 def _known_of(

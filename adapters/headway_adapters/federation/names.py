@@ -143,6 +143,8 @@ class Names:
         self._there: dict[tuple[str, str], str] = {}
         #: The names that their cluster has shown.
         self._shown: set[str] = set()
+        #: Jobs that have gone to another cluster than the one that their name begins with.
+        self._at: dict[str, str] = {}
         #: Of clusters with one pool, in their own names: what "" means there.
         self.only_pool: dict[str, str] = {}
 
@@ -158,6 +160,17 @@ class Names:
         """The cluster of a job, node or pool; "" if the name says none."""
         cluster, colon, _ = name.partition(":")
         return cluster if colon else ""
+
+    def cluster_of_job(self, name: str) -> str:
+        """The cluster that has a job."""
+        return self._at.get(name) or self.cluster_of(name)
+
+    def job_at(self, name: str, cluster: str) -> None:
+        """The job is of this cluster from now on, and keeps its name."""
+        if self.cluster_of(name) == cluster:
+            self._at.pop(name, None)
+        else:
+            self._at[name] = cluster
 
     # ------------------------------------------------------------------ reservations
 

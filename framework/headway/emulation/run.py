@@ -61,6 +61,7 @@ def emulate(
     tiers: Mapping[str, int] | None = None,
     latencies: Latencies | Delays | None = None,
     about: dict[str, str] | None = None,
+    fair_links: bool = False,
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
 
@@ -74,7 +75,8 @@ def emulate(
     ``cycle``: batch mode, jobs start only at multiples of so many seconds. ``wait_for_down_nodes``: jobs
     that fit only with nodes that are down keep their place in the queue. ``tiers``: of pools by name, as with
     :class:`headway.scheduler.Scheduler`. ``latencies``: how long a real
-    cluster was measured to take, or something that knows it start by start.
+    cluster was measured to take, or something that knows it start by start. ``fair_links``: where the cluster
+    has sites, copies of datasets on one link share its bandwidth.
 
     The same arguments and seed give the same result.
     """
@@ -84,6 +86,7 @@ def emulate(
         keep_decisions=keep_decisions, journal=journal, config_text=config_text, on_cycle=on_cycle,
         clock=clock, start=start, running=running, power=power, epoch=epoch, cycle=cycle,
         wait_for_down_nodes=wait_for_down_nodes, tiers=tiers, latencies=latencies, about=about,
+        fair_links=fair_links,
     ).run()  # fmt: skip
 
 
@@ -115,6 +118,7 @@ class _Emulation:
     tiers: Mapping[str, int] | None
     latencies: Latencies | Delays | None
     about: dict[str, str] | None
+    fair_links: bool
 
     def run(self) -> RunResult:
         """Set the run up, run it, and say what became of the jobs."""
@@ -131,7 +135,7 @@ class _Emulation:
         return _Parts(plugins, physics, cluster, adapter, self._scheduler(adapter, plugins))
 
     def _plugins(self) -> Plugins:
-        kind, configs = INSTALLED.get("emulated"), self.plugin_configs
+        kind, configs = INSTALLED.get(_kind(self.given)), self.plugin_configs
         self.catalogue.check_energy(configs, self.given)
         plugins = Plugins.load(configs, self.catalogue, kind.capable_of(self.given))
         if not plugins.implementations("schedule"):
@@ -145,7 +149,7 @@ class _Emulation:
         """The emulated cluster with its jobs. Faults and latencies have generators of their own."""
         seeds = np.random.SeedSequence(self.seed).spawn(3)
         jobs = self.jobs if physics.sharing is None else with_cpu_use(self.jobs, physics.sharing, self.seed)
-        adapter = INSTALLED.get("emulated")(
+        adapter = INSTALLED.get(_kind(cluster))(
             cluster,
             jobs,
             commands=self.commands,
@@ -160,6 +164,7 @@ class _Emulation:
             sharing=physics.sharing,
             sharing_seed=self.seed,
             oversubscription=physics.oversubscription,
+            **({} if cluster.sites is None else {"epoch": self.epoch, "fair_links": self.fair_links}),
         )
         if plugins.requiring("policy"):
             adapter.tell_policy()
@@ -248,6 +253,11 @@ class _Emulation:
             wait_for_down_nodes=self.wait_for_down_nodes,
             tiers=self.tiers,
         )
+
+
+def _kind(cluster: ClusterDescription) -> str:
+    """The adapter that emulates it."""
+    return "emulated" if cluster.sites is None else "emulated-federation"
 
 
 @dataclass(frozen=True)

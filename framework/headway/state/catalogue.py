@@ -22,8 +22,6 @@ class Copying(msgspec.Struct):
     since: float
     #: Bytes that are there already.
     done: int = 0
-    #: The cluster has told of it; else it is foreseen.
-    told: bool = False
 
 
 class Catalogue:
@@ -43,6 +41,10 @@ class Catalogue:
         }
         #: Copies on their way, by dataset and site.
         self.copies: dict[tuple[str, str], Copying] = {}
+        self._used: dict[str, int] = {}
+        for one in described.datasets:
+            for name in one.at:
+                self._used[name] = self._used.get(name, 0) + one.size
         #: Changes whenever a store gets, is to get, or loses something.
         self.version = 0
 
@@ -65,8 +67,7 @@ class Catalogue:
 
     def used(self, site: str) -> int:
         """Bytes of the site's store that are taken, or will be by copies on their way."""
-        held = sum(self.datasets[name].size for name, at in self.replicas.items() if site in at)
-        return held + sum(self.datasets[one.dataset].size for one in self.copies.values() if one.site == site)
+        return self._used.get(site, 0)
 
     def room(self, site: str) -> float:
         """Bytes that the site's store can still take; infinite if it is not bounded."""
@@ -92,3 +93,55 @@ class Catalogue:
         ]
         best = min(found, default=(_INF, 0, ""))
         return best[2] if best[0] < _INF else None
+
+    def why_no_copy(self, dataset: str, source: str, site: str) -> str:
+        """Why there can be no copy of a dataset from one site to another now; "" if there can."""
+        if dataset not in self.datasets:
+            return f"there is no dataset {dataset!r}"
+        if self.store(site) is None:
+            return f"there is no store at {site!r}"
+        if self.has(dataset, site):
+            return f"{site} has dataset {dataset} already"
+        if (dataset, site) in self.copies:
+            return f"dataset {dataset} is on its way to {site} already"
+        if not self.has(dataset, source):
+            return f"{source} does not have dataset {dataset}"
+        if self.seconds(dataset, source, site) == _INF:
+            return f"there is no link from {source} to {site}"
+        size, room = self.datasets[dataset].size, self.room(site)
+        if size > room:
+            return f"the store of {site} has room for {room:.0f} bytes, and dataset {dataset} has {size}"
+        return ""
+
+    # ------------------------------------------------------------------ what happens
+
+    def begins(self, dataset: str, site: str, source: str, now: float) -> Copying:
+        """A copy is on its way; returns what is known of it."""
+        known = self.copies.get((dataset, site))
+        if known is None:
+            known = self.copies[dataset, site] = Copying(dataset, site, source, now)
+            self._account(site, dataset, 1)
+        return known
+
+    def arrives(self, dataset: str, site: str, now: float) -> None:
+        """A site has a dataset."""
+        on_its_way = self.copies.pop((dataset, site), None) is not None
+        if site not in self.replicas[dataset]:
+            self.replicas[dataset][site] = now
+            self._account(site, dataset, 0 if on_its_way else 1)
+        elif on_its_way:
+            self._account(site, dataset, -1)
+
+    def breaks_off(self, dataset: str, site: str) -> None:
+        """There is no copy on its way any more."""
+        if self.copies.pop((dataset, site), None) is not None:
+            self._account(site, dataset, -1)
+
+    def loses(self, dataset: str, site: str) -> None:
+        """A site has a dataset no more."""
+        if self.replicas[dataset].pop(site, None) is not None:
+            self._account(site, dataset, -1)
+
+    def _account(self, site: str, dataset: str, sign: int) -> None:
+        self._used[site] = self._used.get(site, 0) + sign * self.datasets[dataset].size
+        self.version += 1
