@@ -20,6 +20,8 @@ from pydantic_core import PydanticUndefined
 
 from headway.cli import cli
 from headway.config import INSTALLED, Config, EmulationConfig, NodesConfig, parse_config
+from headway.config.adapters import MemberConfig
+from headway.config.sites import DatasetConfig, LinkConfig, SiteConfig, StoreConfig
 from headway.workload import read_swf
 from headway_adapters.emulated.faults import Faults
 from headway_adapters.polling.actuators import ActuatorOptions
@@ -35,6 +37,8 @@ UNDER: dict[str, type[BaseModel]] = {
     "cluster.options.actuators": ActuatorOptions,
     "cluster.options.agents": AgentOptions,
     "emulation.nodes[]": NodesConfig, "emulation.faults": Faults,
+    "clusters": MemberConfig, "clusters.site": SiteConfig, "clusters.site.store": StoreConfig,
+    "links[]": LinkConfig, "datasets": DatasetConfig,
 }  # fmt: skip
 
 
@@ -70,7 +74,8 @@ def shown(default: Any) -> Any:
 
 
 def test_every_key_is_explained_with_its_default():
-    rows = re.findall(r"^\| `([a-z_.\[\]]+)` \| (\S.*?) \| \S", PAGES["configuration.md"], re.MULTILINE)
+    pages = PAGES["configuration.md"] + PAGES["sites.md"]
+    rows = re.findall(r"^\| `([a-z_.\[\]]+)` \| (\S.*?) \| \S", pages, re.MULTILINE)
     documented = dict(rows)
     expected = modelled(Config)
     assert set(documented) == set(expected)

@@ -77,7 +77,7 @@ def test_the_text_is_kept_for_the_journal(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("mode: drvie", "site.yaml: mode: expected 'drive', 'monitor' or 'dry-run', found 'drvie'"),
-        ("pluginz: [easy]", "site.yaml: pluginz: unknown key. Did you mean 'plugins'?"),
+        ("pluginz: [easy]", "site.yaml: pluginz: unknown key. Did you mean 'plugins' or 'links'?"),
         ("log: {levl: debug}", "site.yaml: log.levl: unknown key. Did you mean 'level'?"),
         ("journal: 3", "site.yaml: journal: expected a text, found 3"),
         ("seed: many", "site.yaml: seed: expected a whole number, found 'many'"),

@@ -43,12 +43,14 @@ from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, Star
 from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
+from headway.model.sites import Sites
 from headway_adapters.federation.composition import (
     Composition,
     described_together,
     failure_of,
     together,
 )
+from headway_adapters.federation.hours import Hours
 from headway_adapters.federation.names import LICENCE, Elsewhere, Names
 from headway_adapters.polling.bell import Bell
 
@@ -226,10 +228,12 @@ class Federation(ClusterAdapter):
         log: Any = None,
         clock: Callable[[], float] | None = None,
         patience: float = PATIENCE,
+        sites: Callable[[Mapping[str, Sequence[str]]], Sites | None] | None = None,
     ) -> None:
         """``members``: the clusters' adapters by name, each new: it was not called before.
 
-        ``clock`` tells the time in absolute seconds and never goes back.
+        ``clock`` tells the time in absolute seconds and never goes back. ``sites``: what is configured of the
+        sites, from the names of each cluster's pools; None: nothing.
         """
         self._log = log if log is not None else structlog.get_logger("headway.federation")
         self._clock = clock if clock is not None else RunClock(log=self._log)
@@ -245,6 +249,9 @@ class Federation(ClusterAdapter):
         self.capabilities = frozenset(
             kind for member in self._members.values() for kind in member.adapter.capabilities
         )
+        self._sites_of = sites
+        #: The calendars of the sites.
+        self._hours = Hours((), 0.0)
         #: What joined after the start, until it is told.
         self._joining: list[ev.Event] = []
         #: Refusals of our own, until they are told.
@@ -278,7 +285,14 @@ class Federation(ClusterAdapter):
                 "a cluster does not answer; the other clusters go on without it", cluster=name, error=said
             )
         parts = [self._join(member) for member in found]
-        return described_together(tuple(self._members), parts, suspended_lend=self.suspended_lend)
+        sites = None
+        if self._sites_of is not None:
+            sites = self._sites_of({part.name: [pool.name for pool in part.pools] for part in parts})
+        if sites is not None:
+            self._hours = Hours(sites.sites, self._clock())
+        whole = described_together(tuple(self._members), parts, suspended_lend=self.suspended_lend)
+        pools = tuple(self._hours.of(self._names.cluster_of(pool.name), pool) for pool in whole.pools)
+        return msgspec.structs.replace(whole, pools=pools, sites=sites)
 
     def _join(self, member: _Member) -> ClusterDescription:
         """A cluster's description in the federation's names; from now on it takes part."""
@@ -366,7 +380,10 @@ class Federation(ClusterAdapter):
             for member in running:
                 if not member.waiting and not member.outbox:
                     member.let_wait()
+            if changed := self._hours.reach(self._clock()):
+                return self._moment([*events, *changed])
             left = deadline - self._clock() if deadline is not None else float("inf")
+            left = min(left, self._hours.next_time - self._clock())
             if left <= 0 and not patient:
                 return self._moment(events)
             # Should the clock be stepped forward meanwhile, no cluster need say anything.
@@ -386,7 +403,9 @@ class Federation(ClusterAdapter):
                     continue
                 part = self._join(member)
                 now = max(self._clock(), self._now)
-                self._joining += [ev.PoolChanged(now, pool) for pool in part.pools]
+                self._joining += [
+                    ev.PoolChanged(now, self._hours.of(member.name, pool)) for pool in part.pools
+                ]
                 self._joining += [ev.NodeUp(now, node) for node in part.nodes]
                 self._joining += [ev.ReservationMade(now, one) for one in part.reservations]
                 pools = [pool.name for pool in part.pools]
@@ -412,8 +431,11 @@ class Federation(ClusterAdapter):
                 # Jobs that name it may come before it.
                 outward.renamed(event)
         found = [outward.renamed(event) for event in events]
-        for event in found:
-            if isinstance(event, ev.ReservationEnded):
+        for at, event in enumerate(found):
+            if isinstance(event, ev.PoolChanged):
+                pool = self._hours.of(member.name, event.pool)
+                found[at] = msgspec.structs.replace(event, pool=pool)
+            elif isinstance(event, ev.ReservationEnded):
                 self._names.forget(event.reservation_id)
             elif isinstance(event, ev.DecisionFailed) and isinstance(event.decision, d.Reserve):
                 self._names.not_made(event.decision.reservation.id)

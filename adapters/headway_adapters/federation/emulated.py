@@ -196,7 +196,7 @@ class EmulatedFederation(ClusterAdapter):
 
     def _over(self, deadline: float | None) -> bool:
         """Whether no job that waits can start any more, although nothing runs or comes."""
-        if self._between.may_open(self._now) and self._now - self._alive_at <= _PATIENCE:
+        if self._between.may_open and self._now - self._alive_at <= _PATIENCE:
             return not any(one.waits for one in self._moments)
         return all(one.over(deadline) for one in self._moments)
 

@@ -7,18 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from headway import decisions as d
 from headway import events as ev
 from headway.model import ClusterDescription, PoolDescription
-from headway.model.site_hours import opens_and_closes
 from headway.model.sites import datasets_of
 from headway.state.catalogue import Catalogue
 from headway.workload.jobs import TraceJob
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_adapters.emulated.routes import Traveller
+from headway_adapters.federation.hours import Hours
 from headway_adapters.federation.names import Elsewhere, Names
 from headway_adapters.federation.transfers import Transfer, Transfers
 
@@ -48,9 +47,8 @@ class Between:
         self._names = names
         self._faults = faults
         self._rng = rng
-        self._epoch = epoch
-        self._pools = {pool.name: pool for pool in cluster.pools}
-        self._sites = {site.name: site for site in cluster.sites.sites}
+        self._pools = cluster.pools
+        self._hours = Hours(cluster.sites.sites, now, epoch)
         #: What the stores have, as it is.
         self._catalogue = Catalogue(cluster.sites)
         self._transfers = Transfers(fair=fair)
@@ -59,10 +57,7 @@ class Between:
         self._needs = {one.job.id: need for one in jobs if (need := datasets_of(one.job.attributes))}
         self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
         self._number = count()
-        #: Sites whose calendars have them closed now.
-        self._closed: set[str] = set()
-        for name in self._sites:
-            self._look_at_calendar(name, told=False)
+        self._look_ahead()
 
     def actions(self) -> dict[type[d.Decision], Callable[[Any], str]]:
         """What carries out a decision; it returns why not, or ""."""
@@ -83,12 +78,14 @@ class Between:
         while self._heap and self._heap[0][0] <= now:
             _, _, happens, about = heapq.heappop(self._heap)
             happens(about)
+        self.news += self._hours.reach(now)
         self._look_ahead()
         events, self.news = self.news, []
         return events
 
     def _look_ahead(self) -> None:
-        self.next_time = min(self._heap[0][0] if self._heap else _INF, self._transfers.next_time)
+        planned = self._heap[0][0] if self._heap else _INF
+        self.next_time = min(planned, self._transfers.next_time, self._hours.next_time)
 
     def _plan(self, time: float, happens: Callable[[Any], None], about: Any) -> None:
         heapq.heappush(self._heap, (time, next(self._number), happens, about))
@@ -98,41 +95,28 @@ class Between:
 
     def pools(self) -> tuple[PoolDescription, ...]:
         """All pools as they are now."""
-        return tuple(map(self._as_now, self._pools.values()))
+        return tuple(self._hours.of(self.site_of[pool.name], pool) for pool in self._pools)
 
-    def may_open(self, now: float) -> bool:
-        """Whether a site that is closed now opens some day."""
-        return bool(self._closed)
-
-    def _as_now(self, pool: PoolDescription) -> PoolDescription:
-        closed = self.site_of[pool.name] in self._closed
-        return msgspec.structs.replace(pool, open=False) if closed else pool
-
-    def _look_at_calendar(self, site: str, *, told: bool = True) -> None:
-        is_open, until = opens_and_closes(self._sites[site], self._epoch + self.now)
-        if is_open == (site in self._closed):
-            (self._closed.discard if is_open else self._closed.add)(site)
-            if told:
-                pools = (self._pools[name] for name in self._sites[site].pools)
-                self.news += [ev.PoolChanged(self.now, self._as_now(pool)) for pool in pools]
-        if until < _INF:
-            self._plan(until - self._epoch, self._look_at_calendar, site)
+    @property
+    def may_open(self) -> bool:
+        """Whether a site is closed now that opens some day."""
+        return bool(self._hours.closed)
 
     # ------------------------------------------------------------------ jobs
 
     @property
     def restricts(self) -> bool:
         """Whether starts of some jobs may be forbidden."""
-        return bool(self._closed or self._needs or self._travelling)
+        return bool(self._hours.closed or self._needs or self._travelling)
 
     def check(self, decision: d.Decision) -> None:
         """Raise :class:`Elsewhere` if what lies between the clusters forbids the decision."""
         job = getattr(decision, "job_id", "")
         if job in self._travelling:
             raise Elsewhere(f"job {job} is on its way to {self._travelling[job][1]}")
-        if isinstance(decision, d.Start) and (self._closed or self._needs):
+        if isinstance(decision, d.Start) and (self._hours.closed or self._needs):
             site = self._names.cluster_of_job(job)
-            if site in self._closed:
+            if site in self._hours.closed:
                 raise Elsewhere(f"site {site} is closed by its calendar")
             missing = self._catalogue.missing(self._needs.get(job, ()), site)
             if missing:

@@ -81,11 +81,11 @@ def _dry_run(config: Config, config_path: Path, files: list[str], out: Path | No
     """``files``: the options that name plugins and adapters."""
     from headway.cli.dry_run import command as dry_run
 
-    if config.emulation.trace is None:
+    if not config.names_traces():
         raise UserError(
             f"{config.source}: emulation.trace: expected a trace file for mode dry-run, found none"
         )
-    arguments = ["--trace", str(config.trace_path()), "-c", str(config_path), *files]
+    arguments = ["-c", str(config_path), *files]
     if out is not None:
         arguments += ["--out", str(out)]
     dry_run.main(arguments, standalone_mode=False)

@@ -13,7 +13,9 @@ from typing import Any
 import pydantic
 
 from headway.adapter import ClusterAdapter
+from headway.config.emulation import EmulationConfig
 from headway.config.section import Section
+from headway.config.sites import SiteConfig
 from headway.errors import UserError, nearest
 from headway.inputs.python_file import load_file, own_classes
 
@@ -26,6 +28,17 @@ class ClusterConfig(Section):
 
     adapter: str = pydantic.Field(default="emulated", description="name of the adapter: slurm, emulated, ...")
     options: dict[str, Any] = pydantic.Field(default_factory=dict, description="the adapter's own options")
+
+
+class MemberConfig(ClusterConfig):
+    """One of several clusters."""
+
+    site: SiteConfig | None = pydantic.Field(
+        default=None, description="what it is beside its batch system: owner, zone, calendar, store"
+    )
+    emulation: EmulationConfig | None = pydantic.Field(
+        default=None, description="what stands for it in a dry run, with the keys of `emulation`"
+    )
 
 
 @dataclass(frozen=True)

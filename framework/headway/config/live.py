@@ -33,7 +33,9 @@ def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] 
         for member in members.values():
             member.close()
         raise
-    return config.adapters.get(FEDERATION, f"{config.source}: clusters")(members, clock=clock)
+    return config.adapters.get(FEDERATION, f"{config.source}: clusters")(
+        members, clock=clock, sites=config.sites
+    )  # fmt: skip
 
 
 def _live_adapter(

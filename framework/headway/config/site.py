@@ -8,14 +8,23 @@ file and key, what was expected and what was found.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
 
-from headway.config.adapters import INSTALLED, Adapters, ClusterConfig
+from headway.config.adapters import INSTALLED, Adapters, ClusterConfig, MemberConfig
 from headway.config.emulation import EmulationConfig
 from headway.config.section import Section
+from headway.config.sites import (
+    DatasetConfig,
+    DatasetName,
+    LinkConfig,
+    TransfersConfig,
+    as_one,
+    described_sites,
+)
 from headway.decisions import Decision
 from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
@@ -25,6 +34,7 @@ from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
 from headway.model.classes import ClassBounds
 from headway.model.modes import Mode
+from headway.model.sites import Sites
 from headway.plugins import PluginConfig
 
 #: Where a configuration that was read from no file says it comes from.
@@ -144,10 +154,19 @@ class Config(Section):
         description="drive: apply decisions; monitor: journal them only; dry-run: emulate",
     )
     cluster: ClusterConfig = ClusterConfig()
-    clusters: dict[ClusterName, ClusterConfig] = pydantic.Field(
+    clusters: dict[ClusterName, MemberConfig] = pydantic.Field(
         default_factory=dict,
-        description="several clusters instead of `cluster`: name -> {adapter, options}; their pools, jobs "
-        "and nodes are called NAME:pool, NAME:job, NAME:node",
+        description="several clusters instead of `cluster`: name -> {adapter, options, site, emulation}; "
+        "their pools, jobs and nodes are called NAME:pool, NAME:job, NAME:node",
+    )
+    links: list[LinkConfig] = pydantic.Field(
+        default_factory=list, description="what data can take between the clusters"
+    )
+    datasets: dict[DatasetName, DatasetConfig] = pydantic.Field(
+        default_factory=dict, description="the datasets that jobs read, by name"
+    )
+    transfers: TransfersConfig = pydantic.Field(
+        default_factory=TransfersConfig, description="how datasets are copied"
     )
     plugins: list[PluginEntry] = pydantic.Field(
         default=["easy", "first-fit"],
@@ -182,6 +201,14 @@ class Config(Section):
     def _one_or_several_clusters(self) -> Config:
         if self.clusters and "cluster" in self.model_fields_set:
             raise ValueError("either cluster (for a single cluster) or clusters (for several), found both")
+        for key in ("links", "datasets"):
+            if getattr(self, key) and not self.clusters:
+                raise ValueError(f"{key} only beside clusters, found no clusters")
+        emulated = {name for name, one in self.clusters.items() if one.emulation is not None}
+        if emulated and (without := [name for name in self.clusters if name not in emulated]):
+            raise ValueError(
+                f"clusters: emulation for each cluster or for none, found none for {', '.join(without)}"
+            )
         return self
 
     @property
@@ -197,6 +224,11 @@ class Config(Section):
     def adapters(self) -> Adapters:
         """The adapters that it can name."""
         return self._adapters
+
+    def names_traces(self) -> bool:
+        """Whether it says which jobs a dry run runs."""
+        several = (one.emulation for one in self.clusters.values())
+        return any(one is not None and one.trace is not None for one in (self.emulation, *several))
 
     @property
     def tiers(self) -> dict[str, int]:
@@ -216,7 +248,40 @@ class Config(Section):
         loaded = load_profile(name, where, beside)
         return with_energy(cluster, loaded, self.energy.classes, f"{self._source}: energy.classes")
 
-    def clusters_by_place(self) -> list[tuple[str, ClusterConfig]]:
+    def sites(self, pools: Mapping[str, Sequence[str]]) -> Sites | None:
+        """The sites that are configured; None if there is nothing to say of them beside their pools.
+
+        ``pools``: the names of each cluster's pools. Raises :class:`UserError` for names that do not fit.
+        """
+        configured = {name: cluster.site for name, cluster in self.clusters.items()}
+        if not (self.links or self.datasets or any(configured.values())):
+            return None
+        there = {name: pools.get(name, ()) for name in self.clusters}
+        return described_sites(there, configured, self.links, self.datasets, self._source)
+
+    def emulated_clusters(self) -> ClusterDescription | None:
+        """What stands for several clusters in a dry run, each with its own emulation; None: nothing does.
+
+        Raises :class:`UserError` for a cluster without a size, and for one that several cannot have.
+        """
+        found: dict[str, ClusterDescription] = {}
+        for name, cluster in self.clusters.items():
+            where = f"{self._source}: clusters.{name}.emulation"
+            if cluster.emulation is None:
+                return None
+            if cluster.emulation.torus is not None:
+                raise UserError(f"{where}.torus: expected processors or nodes for one of several clusters")
+            described = cluster.emulation.description()
+            if described is None:
+                raise UserError(f"{where}: expected processors or nodes, found neither")
+            found[name] = described
+        if not found:
+            return None
+        pools = {name: [f"{name}:{pool.name}" for pool in one.pools] for name, one in found.items()}
+        configured = {name: cluster.site for name, cluster in self.clusters.items()}
+        return as_one(found, described_sites(pools, configured, self.links, self.datasets, self._source))
+
+    def clusters_by_place(self) -> Sequence[tuple[str, ClusterConfig]]:
         """Each configured cluster, and where it stands: file and key."""
         if not self.clusters:
             return [(f"{self._source}: cluster", self.cluster)]
@@ -244,7 +309,11 @@ class Config(Section):
 
     def trace_path(self) -> Path:
         """The trace of ``emulation.trace``, which is relative to the configuration file."""
-        return (self._beside() or Path()) / (self.emulation.trace or "")
+        return self.beside(self.emulation.trace or "")
+
+    def beside(self, path: str) -> Path:
+        """A path that is relative to the configuration file."""
+        return (self._beside() or Path()) / path
 
     def _beside(self) -> Path | None:
         """The folder of the configuration file; None if it was read from no file."""

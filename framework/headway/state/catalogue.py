@@ -34,7 +34,7 @@ class Catalogue:
             (link.source, link.target): link for link in described.links
         }
         #: The site of each pool.
-        self.site_of: dict[str, str] = {pool: site.name for site in described.sites for pool in site.pools}
+        self._site_of = {pool: site.name for site in described.sites for pool in site.pools}
         #: Dataset -> site that has it -> since when (absolute seconds).
         self.replicas: dict[str, dict[str, float]] = {
             one.name: dict.fromkeys(one.at, -_INF) for one in described.datasets
@@ -47,6 +47,10 @@ class Catalogue:
                 self._used[name] = self._used.get(name, 0) + one.size
         #: Changes whenever a store gets, is to get, or loses something.
         self.version = 0
+
+    def site_of(self, pool: str) -> str:
+        """The site of a pool; of a pool that came later, the site that its name begins with."""
+        return self._site_of.get(pool) or pool.partition(":")[0]
 
     def store(self, site: str) -> Store | None:
         """The site's store; None if it has none, or if there is no such site."""

@@ -26,6 +26,8 @@ from headway.model import (
     PoolDescription,
     Request,
     Reservation,
+    Site,
+    Sites,
 )
 from headway.model.modes import Mode
 from headway.scheduler import Scheduler
@@ -171,6 +173,33 @@ def drain(one: Federation, seconds: float = 0.3) -> list[ev.Event]:
 
 
 # ---------------------------------------------------------------------- what is told
+
+
+def test_a_calendar_opens_and_closes_the_pools_of_its_site(a: Pretended, b: Pretended) -> None:
+    now = [4 * 86400.0 + 3590.0]
+    sites = Sites(
+        (Site("a", ("a:batch", "a:gpu"), calendar=((3600, 7200),)), Site("b", ("b:batch", "b:gpu")))
+    )
+    with Federation({"a": a, "b": b}, clock=lambda: now[0], sites=lambda pools: sites) as one:
+        described = one.describe()
+        assert {pool.name: pool.open for pool in described.pools} == {
+            "a:batch": False, "a:gpu": False, "b:batch": True, "b:gpu": True,
+        }  # fmt: skip
+        assert described.sites is sites
+        for pretended in (a, b):
+            pretended.tell(now[0])
+        assert one.wait(None) == (now[0], [])
+        # What the cluster says of a pool meanwhile does not open it.
+        a.tell(now[0], ev.PoolChanged(now[0], PoolDescription("gpu", open=True)))
+        moment = one.wait(None)
+        assert moment is not None and [event.pool.open for event in moment[1]] == [False]
+        now[0] += 10.0
+        moment = one.wait(None)
+        assert moment is not None
+        assert {(event.pool.name, event.pool.open) for event in moment[1]} == {
+            ("a:batch", True),
+            ("a:gpu", True),
+        }
 
 
 class Handler:

@@ -68,6 +68,9 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("--licences", "licences_path", type=click.Path(path_type=Path), metavar="FILE",
               help="CSV file with the licences that jobs need: job_id,licence,amount. emulation.licences "
                    "gives the totals.")  # fmt: skip
+@click.option("--data", "data_path", type=click.Path(path_type=Path), metavar="FILE",
+              help="CSV file with the datasets that jobs read: job_id,dataset. `datasets` in the "
+                   "configuration says what they are.")  # fmt: skip
 @click.option("--switches", "switches_path", type=click.Path(path_type=Path), metavar="FILE",
               help="CSV file with the most switches of each job: job_id,switches,wait (for the placement "
                    "tree).")  # fmt: skip

@@ -34,6 +34,7 @@ class Workload(_Group):
     estimates: str | None
     estimate_settings: tuple[str, ...]
     cpu_path: Path | None
+    data_path: Path | None
     licences_path: Path | None
     switches_path: Path | None
 
@@ -131,13 +132,13 @@ class Asked:
     def _refuse_contradictions(self) -> None:
         work, chance, method = self.work, self.chance, self.method
         sources = (work.from_cluster, work.trace_path is not None, work.workload is not None)
-        if sum(sources) != 1:
+        if sum(sources) > 1 or (not any(sources) and self.plugins.config_path is None):
             raise click.UsageError("expected --trace FILE, --workload MODEL or -c CONFIG --from-cluster")
         if work.settings and work.workload is None:
             raise click.UsageError("--set goes with --workload")
         if work.from_cluster and self.plugins.config_path is None:
             raise click.UsageError("--from-cluster needs -c CONFIG, which names the cluster")
-        if work.trace_path is None:
+        if work.from_cluster or work.workload is not None:
             _refuse_trace_options(
                 "--workload" if work.workload is not None else "--from-cluster",
                 **{field.name: getattr(self.filters, field.name) for field in fields(self.filters)},
@@ -147,7 +148,8 @@ class Asked:
         if work.from_cluster:
             _refuse_trace_options(
                 "--from-cluster", processors=self.machine.processors, journal=self.outputs.journal_path,
-                cpu=work.cpu_path, licences=work.licences_path, switches=work.switches_path,
+                cpu=work.cpu_path, data=work.data_path, licences=work.licences_path,
+                switches=work.switches_path,
                 draws=chance.draws if chance.draws > 1 else None, estimates=work.estimates,
                 strict_method=method.strict_method or None, accept=method.accept or None,
             )  # fmt: skip

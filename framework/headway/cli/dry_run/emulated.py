@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.cli.common import job_progress, measured_latencies, messages, say
+from headway.cli.dry_run.given import work_of
 from headway.cli.dry_run.told import in_short, report
-from headway.cli.dry_run.work import Work, first_pool, work_of
+from headway.cli.dry_run.work import Work, first_pool
 from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches
 
 if TYPE_CHECKING:
@@ -127,8 +128,9 @@ def _emulation(work: Work, site: Site) -> Callable[..., RunResult]:
         cycle=config.cycle,
         wait_for_down_nodes=config.wait_for_down_nodes,
         tiers=config.tiers,
-        epoch=(work.trace.epoch if work.trace is not None else None) or 0.0,
+        epoch=work.epoch,
         latencies=_configured_latencies(config),
+        fair_links=config.transfers.links == "fair",
     )
 
 

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headway.cli.common import messages, say, tell_issues
+from headway.cli.common import tell_issues
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headway.cli.dry_run.asked import Asked, Filters
     from headway.cli.dry_run.site import Site
     from headway.config import Config
+    from headway.config.emulation import TracePoolsConfig
     from headway.model import ClusterDescription
     from headway.results import Refused
     from headway.workload import Trace, TraceCommand, TraceJob
@@ -34,26 +37,8 @@ class Work:
     chains: Mapping[str, Follows] = field(default_factory=dict)
     #: Whether the chains come from think times, because the trace names none.
     inferred: bool = False
-
-
-def work_of(asked: Asked, site: Site) -> Work:
-    """The jobs of the trace or model that was asked for, on their machine.
-
-    :class:`UserError` if none of the jobs can run on it.
-    """
-    import msgspec
-
-    work = _completed(
-        _traced(asked, site) if asked.work.workload is None else _drawn(asked, site), asked, site
-    )
-    cluster = site.config.with_energy(work.cluster, asked.machine.energy)
-    if any(one.adapter != "emulated" for _, one in site.config.clusters_by_place()):
-        cluster = msgspec.structs.replace(cluster, stands_in=True)
-    if asked.outputs.verbose:
-        for refused in work.refused:
-            where = f"{work.name}:{refused.line}" if refused.line else work.name
-            say(f"{where}: job {refused.job_id} refused: {refused.reason}", messages(), "yellow")
-    return replace(work, cluster=cluster)
+    #: The second of the epoch at which its time begins.
+    epoch: float = 0.0
 
 
 def first_pool(cluster: ClusterDescription) -> tuple[str, int]:
@@ -62,9 +47,10 @@ def first_pool(cluster: ClusterDescription) -> tuple[str, int]:
     return pool.name, pool.processors or sum(n.processors for n in cluster.nodes)
 
 
-def _completed(work: Work, asked: Asked, site: Site) -> Work:
+def completed(work: Work, asked: Asked, site: Site) -> Work:
     """The work with what files say of its jobs, which no trace format has."""
     from headway.workload.cpu_use import jobs_with_cpu_use, read_cpu_use
+    from headway.workload.data_use import jobs_with_data, read_data_use
     from headway.workload.licence_use import jobs_with_licences, read_licence_use
     from headway.workload.switch_use import jobs_with_switches, read_switch_use
     from headway.workload.whole_nodes import jobs_on_whole_nodes
@@ -74,6 +60,9 @@ def _completed(work: Work, asked: Asked, site: Site) -> Work:
         jobs = jobs_with_cpu_use(jobs, read_cpu_use(said.cpu_path))
     if said.licences_path is not None:
         jobs = jobs_with_licences(jobs, read_licence_use(said.licences_path))
+    if said.data_path is not None:
+        known = {} if work.cluster.sites is None else {one.name for one in work.cluster.sites.datasets}
+        jobs = jobs_with_data(jobs, read_data_use(said.data_path, known))
     if said.switches_path is not None:
         jobs = jobs_with_switches(jobs, read_switch_use(said.switches_path))
     if site.config.emulation.whole_nodes and work.cluster.nodes:
@@ -84,32 +73,32 @@ def _completed(work: Work, asked: Asked, site: Site) -> Work:
 # ---------------------------------------------------------------------- a trace
 
 
-def _traced(asked: Asked, site: Site) -> Work:
+def traced(path: Path, asked: Asked, site: Site) -> Work:
     """The trace's jobs, filtered, with the estimates and the chains that were asked for."""
     from headway.workload import estimated_trace, filters, read_trace
     from headway.workload.chains import chains_of, recorded_chains, with_chains
 
     said = asked.work
-    assert said.trace_path is not None
-    trace = read_trace(said.trace_path, strict=said.strict)
+    trace = read_trace(path, strict=said.strict)
     inferred = False
     if said.in_chains:
         inferred = not recorded_chains(trace)
         trace = with_chains(trace)
-    trace = _filtered(trace, asked.filters)
+    trace = filtered(trace, asked.filters)
     tell_issues(trace, asked.outputs.verbose)
     if site.estimates is not None:
         trace = estimated_trace(trace, site.estimates, site.seed)
     cluster = _machine(site.config, trace, asked.machine.processors)
     if asked.filters.scale_sizes is not None:
         trace = filters.scale_sizes(trace, asked.filters.scale_sizes, first_pool(cluster)[1])
-    work = _fitting(trace, cluster, said.limit, site.config)
+    pools, where = site.config.emulation.trace_pools, f"{site.config.source}: emulation.trace_pools"
+    work = fitting(trace, cluster, said.limit, pools, where)
     if said.in_chains:
         work = replace(work, chains=chains_of(trace, work.jobs), inferred=inferred)
     return work
 
 
-def _filtered(trace: Trace, asked: Filters) -> Trace:
+def filtered(trace: Trace, asked: Filters) -> Trace:
     """The trace through the filters that were asked for, in the order of the command's help; sizes are scaled
     when the machine is known."""
     from headway.workload import filters
@@ -131,7 +120,9 @@ def _machine(config: Config, trace: Trace, processors: int | None) -> ClusterDes
     """The emulated cluster: ``processors``, else as configured, else as the trace's header says."""
     from headway.model import ClusterDescription
 
-    described = config.emulation.description(processors)
+    described = config.emulated_clusters() if processors is None else None
+    if described is None:
+        described = config.emulation.description(processors)
     if described is not None:
         return described
     if trace.max_processors is None:
@@ -141,26 +132,30 @@ def _machine(config: Config, trace: Trace, processors: int | None) -> ClusterDes
     return config.emulation.with_licences(ClusterDescription.flat(trace.max_processors, name="emulated"))
 
 
-def _fitting(trace: Trace, cluster: ClusterDescription, limit: int | None, config: Config) -> Work:
-    """A trace's jobs for this machine; :class:`UserError` if none can run on it."""
+def fitting(
+    trace: Trace, cluster: ClusterDescription, limit: int | None, pools: TracePoolsConfig | None, where: str
+) -> Work:
+    """A trace's jobs for this machine; :class:`UserError` if none can run on it.
+
+    ``pools``: which pool each job goes to, and ``where`` that is configured."""
     from headway.workload.trace_pools import emulated_jobs
 
     _, size = first_pool(cluster)
-    sizes, pools = cluster.pool_sizes(), config.emulation.trace_pools
+    sizes = cluster.pool_sizes()
     chosen = None
     if pools is not None:
         size = max(sizes.values())
-        chosen = pools.chosen(f"{config.source}: emulation.trace_pools")
+        chosen = pools.chosen(where)
     jobs, commands, refused = emulated_jobs(trace, size, sizes, chosen, limit=limit)
     if not jobs:
         raise UserError(f"{trace.path}: none of its {len(trace.records)} jobs can run on {size} processors")
-    return Work(trace.path, cluster, jobs, commands, refused, trace)
+    return Work(trace.path, cluster, jobs, commands, refused, trace, epoch=trace.epoch or 0.0)
 
 
 # ---------------------------------------------------------------------- a model
 
 
-def _drawn(asked: Asked, site: Site) -> Work:
+def drawn(asked: Asked, site: Site) -> Work:
     """A model's jobs on the machine that is configured or asked for, else on the model's own."""
     from headway.cli.generate import drawn
     from headway.model import ClusterDescription
@@ -169,7 +164,7 @@ def _drawn(asked: Asked, site: Site) -> Work:
 
     model, limit = asked.work.workload, asked.work.limit
     assert model is not None
-    cluster = site.config.emulation.description(asked.machine.processors)
+    cluster = site.config.emulated_clusters() or site.config.emulation.description(asked.machine.processors)
     defaults = {}
     if cluster is not None:
         pool, size = first_pool(cluster)
