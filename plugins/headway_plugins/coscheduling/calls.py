@@ -4,13 +4,11 @@ The operations are those of section 3 of K. Yoshimoto, P. Kovatch, P. Andrews: C
 User-Settable Reservations, Job Scheduling Strategies for Parallel Processing, 2005. Times are seconds since
 the epoch.
 
-| call | means | answers |
-|---|---|---|
-| `set` | reserve at the earliest time that has room; a name that is there is the same reservation again | `Granted`, `Denied`, `TimedOut` |
-| `cancel` | give the reservation back; a name that is not there is no error | `Carried`, `Failed`, `TimedOut` |
-| `show` | all reservations of the metajob at the site | `Shown`, `TimedOut` |
-| `bind` | only this job may run in the reservation, and the job only there | `Carried`, `Failed`, `TimedOut` |
-| `wait` | no site: let `seconds` pass | `Waited` |
+| call | means | answers | |---|---|---| | `set` | reserve at the earliest time that has room; a name that is
+there is the same reservation again | `Granted`, `Denied`, `TimedOut` | | `cancel` | give the reservation
+back; a name that is not there is no error | `Carried`, `Failed`, `TimedOut` | | `show` | all reservations of
+the metajob at the site | `Shown`, `TimedOut` | | `bind` | only this job may run in the reservation, and the
+job only there | `Carried`, `Failed`, `TimedOut` | | `wait` | no site: let `seconds` pass | `Waited` |
 """  # noqa: E501
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ class Call(msgspec.Struct, frozen=True):
     account: str = ""
     user: str = ""
     email: str = ""
-    #: Of ``bind``: the metajob.
+    #: Of ``bind`` and ``wait``: the metajob.
     job: str = ""
     #: Of ``wait``.
     seconds: float = 0.0
@@ -92,7 +90,7 @@ class Shown(msgspec.Struct, frozen=True, tag="shown"):
 
 
 class Waited(msgspec.Struct, frozen=True, tag="waited"):
-    """The time has passed; ``changed``: a site's book differs from that at the beginning of the search."""
+    """The time has passed; ``changed``: a competitor changed a site's book since the search began."""
 
     changed: bool
 

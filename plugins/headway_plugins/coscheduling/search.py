@@ -20,7 +20,8 @@ not want to go on gives the snapshot's journal to :mod:`.recovery`.
 
 The driver does these things, which need a clock or a network:
 
-- ``wait``: it lets ``seconds`` pass and tells whether a site's book differs from that at the beginning.
+- ``wait``: it lets ``seconds`` pass and tells whether anything but this search changed a site's book since
+  the search began.
 - It lets some time pass before a call whose ``attempt`` is above 1.
 - It answers ``TimedOut`` when a site does not answer in its time.
 - After SUCCESS it looks at the sites now and then, and asks :mod:`.watching` what to do.
@@ -178,7 +179,7 @@ class Search:
             yield from rounds.settle()
             if last:
                 break
-            waited = yield Call("wait", seconds=self._draw * self.options.back_off)
+            waited = yield Call("wait", job=self.metajob.id, seconds=self._draw * self.options.back_off)
             if not isinstance(waited, Waited) or not waited.changed:
                 break
             # Probes have names of their own again.
