@@ -9,7 +9,7 @@ there is the same reservation again | `Granted`, `Denied`, `TimedOut` | | `cance
 back; a name that is not there is no error | `Carried`, `Failed`, `TimedOut` | | `show` | all reservations of
 the metajob at the site | `Shown`, `TimedOut` | | `bind` | only this job may run in the reservation, and the
 job only there | `Carried`, `Failed`, `TimedOut` | | `wait` | no site: let `seconds` pass | `Waited` |
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 

@@ -10,10 +10,8 @@ earliest place. The priority is the job's own and ``weight`` times the expansion
 limit; of equal jobs the first submitted goes first, then the id. A reservation in what is left delays no
 queued job as long as the order stays, which a weight above 0 does not guarantee.
 
-Two things make a plan of ten thousand jobs quick, and change no start. A plan ends at ``until``: no job
-that would start later is placed, so nothing may be asked about later times. A job looks for a place only
-from where an earlier job with no more nodes and no longer limit found its own: bookings only ever take
-nodes away.
+A plan of ten thousand jobs is quick because a job looks for a place only from where an earlier job with no
+more nodes and no longer limit found its own: bookings only ever take nodes away.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ class _Bounds:
     """No place for so many nodes and so many seconds is earlier than this, from the places found so far."""
 
     #: Most sizes and lengths that are told apart.
-    _CELLS = 128
+    _CELLS = 64
 
     def __init__(self, earliest: float, queue: Sequence[Queued]) -> None:
         self._sizes = _some(sorted({job.nodes for job in queue}), self._CELLS)
@@ -84,16 +82,11 @@ def _some(values: Sequence[float], most: int) -> Sequence[float]:
 
 
 def plan(
-    nodes: int,
-    now: float,
-    busy: Iterable[Busy],
-    queue: Sequence[Queued],
-    until: float = inf,
+    nodes: int, now: float, busy: Iterable[Busy], queue: Sequence[Queued]
 ) -> tuple[Profile, dict[str, float]]:
     """The free nodes over time with all in place, and the start of each queued job.
 
-    ``queue`` is in its order. Nothing is known from ``until`` on, and a job that would start then, or that
-    never can, has no start.
+    ``queue`` is in its order. A job that can never start has no start.
     """
     profile = Profile(now, nodes)
     profile.reserve_all((one.start, one.end, one.nodes) for one in busy)
@@ -102,14 +95,11 @@ def plan(
     starts: dict[str, float] = {}
     for job in queue:
         key = (job.nodes, job.limit)
-        after = same.get(key)
-        if after is None:
-            after = bounds.least(job.nodes, job.limit)
-        start = after if after >= until else profile.earliest(job.nodes, job.limit, after)
-        same[key] = start
+        after = max(same.get(key, now), bounds.least(job.nodes, job.limit))
+        start = same[key] = profile.earliest(job.nodes, job.limit, after)
         if start > after:
             bounds.found(job.nodes, job.limit, start)
-        if start < until:
+        if start < inf:
             starts[job.id] = start
             profile.reserve(start, start + job.limit, job.nodes)
     return profile, starts

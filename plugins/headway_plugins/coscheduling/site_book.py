@@ -18,7 +18,6 @@ Decisions on what the paper leaves open:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
 
 import msgspec
 
@@ -59,10 +58,9 @@ class _Kept(msgspec.Struct):
 
 
 class _Plan(msgspec.Struct):
-    """What is left beside the queue, for questions up to ``until``."""
+    """What is left beside the queue."""
 
     now: float
-    until: float
     profile: Profile
     starts: dict[str, float]
     #: Reservations that were placed into it after it was made.
@@ -175,11 +173,11 @@ class SiteBook:
 
     def starts(self, now: float) -> dict[str, float]:
         """The planned start of each queued job."""
-        return self._planned(now, inf).starts
+        return self._planned(now).starts
 
     def profile(self, now: float) -> list[tuple[float, int]]:
         """``(time, nodes used)`` by running jobs, reservations and planned jobs, a row for each change."""
-        left = self._planned(now, inf).profile
+        left = self._planned(now).profile
         rows: list[tuple[float, int]] = []
         for time, free in zip(left.times, left.free, strict=True):
             if not rows or rows[-1][1] != self.nodes - free:
@@ -206,7 +204,7 @@ class SiteBook:
         if rule is not None:
             return Denied(rule)
         most = call.nodes if call.exact else cut(policy, call.nodes)
-        profile = self._planned(now, on_grain(call.latest, self.grain)).profile
+        profile = self._planned(now).profile
         start = self._place(profile, most if call.exact else min(most, 1), call, now)
         if start is None or most < 1:
             return Denied("place")
@@ -222,16 +220,15 @@ class SiteBook:
         start = place(profile, nodes, call.duration, earliest, call.latest, self.grain)
         return None if self.fixed and start != on_grain(earliest, self.grain) else start
 
-    def _planned(self, now: float, until: float) -> _Plan:
-        """The plan up to ``until``, made anew only where something changed."""
-        known = self._plan
-        if known is None or known.now != now or known.until < until:
+    def _planned(self, now: float) -> _Plan:
+        """The plan, made anew only where something changed."""
+        if self._plan is None or self._plan.now != now:
             self._forget(now)
             kept = [Busy(*self._span(one)) for one in self._kept.values()]
             queue = in_order(self.queue, now, self.policy.xf_weight)
-            profile, starts = plan(self.nodes, now, [*self.busy, *kept], queue, until)
-            known = self._plan = _Plan(now, until, profile, starts, set())
-        return known
+            profile, starts = plan(self.nodes, now, [*self.busy, *kept], queue)
+            self._plan = _Plan(now, profile, starts, set())
+        return self._plan
 
     def _span(self, kept: _Kept) -> tuple[float, float, int]:
         """What the reservation occupies."""
