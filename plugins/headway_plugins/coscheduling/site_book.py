@@ -166,10 +166,30 @@ class SiteBook:
 
     def enqueue(self, job: Queued, now: float) -> float | None:
         """A job arrives; its planned start, None if it never fits."""
+        self.arrive(job)
+        return self.starts(now).get(job.id)
+
+    def arrive(self, job: Queued) -> None:
+        """A job is queued."""
         self.queue.append(job)
+        self._change()
+
+    def start(self, job: Queued, now: float) -> Busy:
+        """A queued job starts; what it keeps busy to its limit."""
+        self.queue.remove(job)
+        busy = Busy(now, now + job.limit, job.nodes)
+        self.busy.append(busy)
+        self._change()
+        return busy
+
+    def release(self, busy: Busy) -> None:
+        """A running job ends, maybe before its limit."""
+        self.busy.remove(busy)
+        self._change()
+
+    def _change(self) -> None:
         self._plan = None
         self.version += 1
-        return self.starts(now).get(job.id)
 
     def starts(self, now: float) -> dict[str, float]:
         """The planned start of each queued job."""
@@ -186,8 +206,7 @@ class SiteBook:
 
     def lose(self, name: str, nodes: int = 0) -> None:
         """Nodes of a reservation fail; without nodes the site forgets it."""
-        self.version += 1
-        self._plan = None
+        self._change()
         if nodes:
             self._kept[name].nodes, self._kept[name].degraded = nodes, True
         else:

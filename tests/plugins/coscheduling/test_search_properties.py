@@ -59,7 +59,7 @@ def test_nothing_is_left_after_any_failure(count):
         rng = random.Random(seed)
         sites, wanted = random_sites(rng, seed % 2)
         option = rng.choice(["window_first", "grant_up_to", "repeat", "go_on"])
-        searching = search(wanted, sites, max_distributions=50, **{option: True})
+        searching = search(wanted, sites, max_distributions=50, back_off=0, **{option: True})
         faulty = Faulty(sites, rng, rng.choice([0.0, 0.05, 0.3]))
         faulty.run(searching, rng.choice([None, rng.randint(0, 12)]))
         done = searching.next()
