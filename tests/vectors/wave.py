@@ -51,7 +51,7 @@ def _target(case: dict[str, Any]) -> list[list[Any]]:
 def _run(case: dict[str, Any]) -> dict[str, Any]:
     exact = case.get("exact", True)
     options = _options(case, exact)
-    hosts = [host for host in case["hosts"]]
+    hosts = case["hosts"]
     shared = options.clock is Clock.SHARED
     world = Hosts(
         [0 if shared else host["zone"] for host in hosts],
@@ -61,7 +61,8 @@ def _run(case: dict[str, Any]) -> dict[str, Any]:
     points = [host.get("point") for host in hosts]
     overlay = None if None in points else Overlay.of(map(tuple, points))
     jobs = [
-        Job(_hours(submit, exact), _hours(runtime, exact), *client) for submit, runtime, *client in case["jobs"]
+        Job(_hours(submit, exact), _hours(runtime, exact), *client)
+        for submit, runtime, *client in case["jobs"]
     ]
     given = case.get("draws", {"list": []})
     if "seed" in given:

@@ -1,12 +1,13 @@
 """How a host is found for a job: which hosts are asked, and in which order.
 
-D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, sections 4 and 5.1. The first host that satisfies the criterion wins.
+D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, sections 4 and 5.1. The first host that satisfies the criterion
+wins.
 
 - *random*: draw a point and ask the owner of its rectangle, at most ``tries`` times (5). A host may be asked
   twice, and each time counts.
-- *ring*: from the owner of a random point, ask this host, then its neighbours, then theirs, up to ``hops`` steps
-  away (2); each host once, in ascending order within a ring. The paper allows the client's own place as the
-  beginning, too (``start: own``).
+- *ring*: from the owner of a random point, ask this host, then its neighbours, then theirs, up to ``hops``
+  steps away (2); each host once, in ascending order within a ring. The paper allows the client's own place as
+  the beginning, too (``start: own``).
 - *lowest*: ask all hosts in ascending order, for examples that are worked out by hand.
 - *global* is ours, for a scheduler that knows all calendars: of the hosts that satisfy the criterion the host
   that stays idle longest, and of hosts that are all busy the host that is idle first.

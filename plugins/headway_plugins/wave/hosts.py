@@ -1,9 +1,9 @@
 """Hosts of other people: when each is idle, how long it stays so, and how fast it is.
 
-D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, sections 2.2 and 5.1. A host's *calendar* says for each hour whether
-its owner is away. A job that it has accepted runs in idle hours and sleeps otherwise (screensaver). The paper
-has an owner's load of up to 30 % in idle hours, but reports a slowdown of exactly 1 for jobs that always run:
-by default such load takes nothing away, with ``loads`` a job gets what is left.
+D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, sections 2.2 and 5.1. A host's *calendar* says for each hour
+whether its owner is away. A job that it has accepted runs in idle hours and sleeps otherwise (screensaver).
+The paper has an owner's load of up to 30 % in idle hours, but reports a slowdown of exactly 1 for jobs that
+always run: by default such load takes nothing away, with ``loads`` a job gets what is left.
 
 Calendars are arrays of (host, hour GMT) with a period of whole days, so a run jumps from change to change.
 """
@@ -53,8 +53,8 @@ class Hosts:
         claimed: Sequence[int] = (),
     ) -> None:
         """``local``: (host, local hour), idle or not, over a whole number of days that repeat; ``loads``: the
-        share of the processor that the owner's own work takes in these hours; ``claimed``: hosts that work for
-        others all the time.
+        share of the processor that the owner's own work takes in these hours; ``claimed``: hosts that work
+        for others all the time.
 
         Raises :class:`UserError` for tables of other shapes, and for zones that do not exist.
         """

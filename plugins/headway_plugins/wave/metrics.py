@@ -1,9 +1,9 @@
 """What a run is judged by.
 
-D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, section 5.2: the failure rate, the slowdown from the first execution
-on, and the migrations. Means are over jobs that are done, so a slowdown beside a high failure rate says little:
-all of them are to be shown together. The slowdown from submission on, failures at the first placement, hosts
-asked, lost work and retries are ours.
+D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, section 5.2: the failure rate, the slowdown from the first
+execution on, and the migrations. Means are over jobs that are done, so a slowdown beside a high failure rate
+says little: all of them are to be shown together. The slowdown from submission on, failures at the first
+placement, hosts asked, lost work and retries are ours.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ What the paper leaves open, and what is done here:
 - A search skips every claimed host, the job's own, too. The old host is free after the new host is claimed.
 - A move takes no time. A job that sleeps is moved as well as any other, and runs on arrival.
 - A wait is drawn when the job falls asleep, after the search that failed, and dropped when the job goes on.
-- A job without a first host has failed. An adaptive job searches everywhere for an unclaimed host before that; if
-  the host that it gets is idle, it runs at once.
+- A job without a first host has failed. An adaptive job searches everywhere for an unclaimed host before
+  that; if the host that it gets is idle, it runs at once.
 - A job that still waits or runs at the end is unfinished: neither done nor failed.
 """
 
@@ -101,7 +101,7 @@ def discovery_of(hosts: Hosts, overlay: Overlay | None, options: Options, draws:
     if options.discovery is Search.GLOBAL:
         return Global(hosts)
     if overlay is None:
-        raise UserError(f"discovery {options.discovery}: expected hosts with points of the overlay, found none")
+        raise UserError(f"discovery {options.discovery}: expected an overlay of the hosts, found none")
     if options.discovery is Search.RANDOM:
         return RandomPoints(overlay, draws, options.tries)
     return ExpandingRing(overlay, draws, options.hops, own=options.start is Start.OWN)

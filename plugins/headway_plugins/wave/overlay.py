@@ -1,8 +1,9 @@
 """The overlay network of the hosts: a content-addressable network (CAN) on a torus of 1 x 24.
 
-S. Ratnasamy, P. Francis, M. Handley, R. Karp, S. Shenker: A Scalable Content-Addressable Network. SIGCOMM 2001;
-as D. Zhou and V. Lo use it (Wave Scheduler, JSSPP 2005, section 3.1). Each host owns one rectangle of the space
-and knows the owners of the rectangles beside its own. The second axis is the hour west of Greenwich.
+S. Ratnasamy, P. Francis, M. Handley, R. Karp, S. Shenker: A Scalable Content-Addressable Network. SIGCOMM
+2001; as D. Zhou and V. Lo use it (Wave Scheduler, JSSPP 2005, section 3.1). Each host owns one rectangle of
+the space and knows the owners of the rectangles beside its own. The second axis is the hour west of
+Greenwich.
 
 What the papers leave open, and what is done here:
 
@@ -11,12 +12,12 @@ What the papers leave open, and what is done here:
   point is in; a point on the border is in the upper (right) half.
 - Neighbours: rectangles that abut along one axis and overlap, with a positive length, along the other axis. A
   pair that abuts on both sides of the torus counts once, and no host is its own neighbour.
-- Routing goes to the neighbour whose rectangle is nearest to the destination, the second axis divided by 24, and
-  to the lower number on ties. A host with the owner among its neighbours hands over to it: by distance alone,
-  requests to a corner of several rectangles would go round that corner for ever.
+- Routing goes to the neighbour whose rectangle is nearest to the destination, the second axis divided by 24,
+  and to the lower number on ties. A host with the owner among its neighbours hands over to it: by distance
+  alone, requests to a corner of several rectangles would go round that corner for ever.
 - Leaving: the other half of the host's last split takes the rectangle back, if it is one rectangle. Otherwise
-  the first pair of halves within it, lower half first, becomes one rectangle, and the host that this sets free
-  takes over the rectangle of the host that leaves. So each host has one rectangle at all times.
+  the first pair of halves within it, lower half first, becomes one rectangle, and the host that this sets
+  free takes over the rectangle of the host that leaves. So each host has one rectangle at all times.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The seven policies that the paper compares: where a job may move to, and when it does.
 
 D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, section 4.1 and Table 1. At first a job gets a host that satisfies
-the policy's criterion. When the owner comes back, *immediate* searches at once and fails without a host; *linger*
-waits first, goes on if the owner leaves again, and otherwise searches once at the end; *adaptive* searches at
-once, and without a host waits and searches again, until the job is done. With *stay* the job sleeps until the
-owner leaves again.
+the policy's criterion. When the owner comes back, *immediate* searches at once and fails without a host;
+*linger* waits first, goes on if the owner leaves again, and otherwise searches once at the end; *adaptive*
+searches at once, and without a host waits and searches again, until the job is done. With *stay* the job
+sleeps until the owner leaves again.
 """
 
 from __future__ import annotations

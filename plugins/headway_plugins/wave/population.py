@@ -1,13 +1,13 @@
 """The hosts and jobs of the published experiment, and variations of them.
 
-D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, section 5.1. 5,000 hosts; at night each is idle, and each of the 18
-day hours is idle with probability f. A share c of the hosts are clients, each of which submits a job of 12 to
-24 h at a random time of the day. Time zones are uniform; one pattern of 24 hours is drawn for each host and
-repeated every day, for only so slowdowns exceed 5 as in the paper (ours; ``days`` draws further days).
+D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, section 5.1. 5,000 hosts; at night each is idle, and each of the
+18 day hours is idle with probability f. A share c of the hosts are clients, each of which submits a job of 12
+to 24 h at a random time of the day. Time zones are uniform; one pattern of 24 hours is drawn for each host
+and repeated every day, for only so slowdowns exceed 5 as in the paper (ours; ``days`` draws further days).
 
 All numbers of a seed come from streams of their own, so nothing that an experiment varies changes the others:
-hosts from ``[seed, 0]``, jobs from ``[seed, 1]``, the run from ``[seed, 2]``, further days from ``[seed, 3]``,
-owners' loads from ``[seed, 4]``. Policies of one seed meet the same hosts and jobs.
+hosts from ``[seed, 0]``, jobs from ``[seed, 1]``, the run from ``[seed, 2]``, further days from ``[seed,
+3]``, owners' loads from ``[seed, 4]``. Policies of one seed meet the same hosts and jobs.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def population(
 
     ``free``: the probability f that a day hour is idle; ``clients``: the share c of hosts that submit a job;
     ``days``: days of a calendar before it repeats; ``load``: whether the owners' own work counts;
-    ``job_days``: for so many days other clients are drawn and submit jobs. Raises :class:`UserError` for values
-    that cannot be.
+    ``job_days``: on each of so many days other clients are drawn and submit jobs. Raises :class:`UserError`
+    for values that cannot be.
     """
     for name, value in (("free", free), ("clients", clients)):
         if not 0 <= value <= 1:

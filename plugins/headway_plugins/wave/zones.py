@@ -1,9 +1,10 @@
 """Time zones, night, and the wavezone that jobs are sent to.
 
 D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005, sections 3.2 and 5.1. Times are hours GMT from a midnight on. Time
-zone z = 0 to 23 is z hours west of Greenwich, so its local hour is (t - z) mod 24. Night is from midnight to six
-("from 12pm to 6 am" is a slip: the introduction gives 8:00 to 14:00 GMT for Pacific time). A *wavezone* is one of
-W equal groups of neighbouring zones; section 5.1 has six groups of four, the example of 3.2 four of six.
+zone z = 0 to 23 is z hours west of Greenwich, so its local hour is (t - z) mod 24. Night is from midnight to
+six ("from 12pm to 6 am" is a slip: the introduction gives 8:00 to 14:00 GMT for Pacific time). A *wavezone*
+is one of W equal groups of neighbouring zones; section 5.1 has six groups of four, the example of 3.2 four of
+six.
 """
 
 from __future__ import annotations
