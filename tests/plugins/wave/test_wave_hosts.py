@@ -36,7 +36,11 @@ def test_hosts_that_never_change():
     assert hosts.completion(0, 3.5, 100.0, None) == 103.5
 
 
-@given(st.integers(1, 3).flatmap(lambda days: st.lists(st.booleans(), min_size=24 * days, max_size=24 * days)))
+def whole_days(days):
+    return st.lists(st.booleans(), min_size=24 * days, max_size=24 * days)
+
+
+@given(st.integers(1, 3).flatmap(whole_days))
 def test_the_next_change_is_the_first_hour_that_differs(calendar):
     period = len(calendar)
     found = hours_to_change(np.array([calendar]))[0]

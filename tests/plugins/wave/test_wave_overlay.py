@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -45,7 +46,14 @@ def test_seven_hosts(name, x, y, neighbours, without):
     assert named(seven(wrap=False).neighbours(host)) == without
 
 
-@pytest.mark.parametrize(("point", "owner"), [((0.37, 7.12), "E"), ((0.95, 23), "D"), ((0.3, 13), "C")])
+@pytest.mark.parametrize(
+    ("point", "owner"),
+    [
+        ((0.37, 7.12), "E"), ((0.95, 23), "D"), ((0.3, 13), "C"),
+        # On borders and corners.
+        ((0.1, 12), "G"), ((0.25, 3), "E"), ((0.25, 12), "C"), ((0.5, 12), "D"), ((0, 0), "A"),
+    ],
+)  # fmt: skip
 def test_the_owner_of_a_point(point, owner):
     assert NAMES[seven().owner(*point)] == owner
 
@@ -93,6 +101,13 @@ def test_a_point_outside_of_the_space_is_refused(point):
 def test_an_overlay_without_hosts_has_no_owner():
     with pytest.raises(UserError, match="expected at least one host, found none"):
         Overlay().owner(0.5, 3)
+
+
+def test_a_request_to_a_corner_does_not_go_round_it():
+    """All four rectangles are at distance 0: by distance and number alone, 1 and 0 would pass it back."""
+    overlay = Overlay.of([(0.9, 20), (0.1, 1), (0.1, 20), (0.9, 20)])
+    assert overlay.owner(0.5, 12) == 3
+    assert overlay.route(1, 0.5, 12) == [1, 0, 3]
 
 
 # ---------------------------------------------------------------------- leaving
@@ -199,7 +214,7 @@ def test_a_route_ends_at_the_owner_and_goes_from_neighbour_to_neighbour(steps, p
             path = overlay.route(start, x, y)
             assert path[0] == start and path[-1] == overlay.owner(x, y)
             assert len({*path}) == len(path)
-            assert all(b in overlay.neighbours(a) for a, b in zip(path, path[1:], strict=False))
+            assert all(b in overlay.neighbours(a) for a, b in pairwise(path))
 
 
 @given(STEPS, st.integers(0, 4))

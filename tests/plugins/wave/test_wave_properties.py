@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def stretches(lines):
     """``(host, begin, end)`` of each stretch in which a job runs."""
     return [
         (line.host, line.time, following.time)
-        for line, following in zip(lines, lines[1:], strict=False) if line.what in BEGINS
+        for line, following in pairwise(lines) if line.what in BEGINS
     ]  # fmt: skip
 
 
@@ -136,73 +137,89 @@ class Slow:
     end: str = ""
 
 
-def hour_by_hour(name, zones, calendars, jobs, linger, hours):
-    """All of it anew, by whole hours: every job in turn, at every hour; the lowest host that satisfies."""
-    policy = POLICIES[name]
-    slow = [Slow(submit, runtime) for submit, runtime in jobs]
+class HourByHour:
+    """All of it anew, by whole hours: every job in turn at every hour; the lowest host that satisfies."""
 
-    def idle(host, hour):
-        return calendars[host][(hour - zones[host]) % 24]
+    def __init__(self, name, zones, calendars, jobs, linger):
+        self.where = POLICIES[name].where
+        self.immediate, self.lingers, self.adaptive = (
+            name.endswith(when) for when in ("immediate", "linger", "adaptive")
+        )
+        self.zones, self.calendars, self.linger = zones, calendars, linger
+        self.jobs = [Slow(submit, runtime) for submit, runtime in jobs]
+        self.hour = 0
 
-    def find(hour, wanted):
-        taken = {job.host for job in slow}
-        for host in range(len(zones)):
-            night = (hour - zones[host]) % 24 < 6 and zones[host] // 4 == hour % 24 // 4
-            fits = {"any": True, "idle": idle(host, hour), "night": idle(host, hour) and night}[wanted]
+    def idle(self, host):
+        return self.calendars[host][(self.hour - self.zones[host]) % 24]
+
+    def find(self, where):
+        taken = {job.host for job in self.jobs}
+        for host, zone in enumerate(self.zones):
+            night = (self.hour - zone) % 24 < 6 and zone // 4 == self.hour % 24 // 4
+            fits = where is Where.STAY or (self.idle(host) and (night or where is Where.ANY))
             if host not in taken and fits:
                 return host
         return None
 
-    wanted = {Where.STAY: "any", Where.ANY: "idle", Where.NIGHT: "night"}[policy.where]
-
-    def go(job, hour):
+    def go(self, job):
         job.runs, job.timer = True, None
-        job.steps.append((hour, job.host))
+        job.steps.append((self.hour, job.host))
 
-    def look(job, hour):
-        """Search for another host; whether there is one."""
-        host = find(hour, wanted)
+    def moved(self, job):
+        host = self.find(self.where)
         if host is not None:
             job.host = host
-            go(job, hour)
+            self.go(job)
         return host is not None
 
-    def fail(job, hour):
-        job.host, job.runs, job.timer, job.end = None, False, None, f"failed {hour}"
+    def fail(self, job):
+        job.host, job.runs, job.timer, job.end = None, False, None, f"failed {self.hour}"
 
-    waits = name.endswith(("linger", "adaptive"))
-    for hour in range(hours):
-        for job in slow:
-            if job.runs:
-                job.left -= 1
-                if job.left == 0:
-                    job.host, job.runs, job.end = None, False, f"done {hour}"
-        for job in slow:
-            if job.host is not None and not job.runs and idle(job.host, hour):
-                go(job, hour)
-        for job in slow:
-            lost = job.runs and not idle(job.host, hour)
-            woken = job.timer == hour
-            if lost:
-                job.runs = False
-            if (woken or (lost and name.endswith(("immediate", "adaptive")))) and look(job, hour):
-                continue
-            if (lost and name.endswith("immediate")) or (woken and name.endswith("linger")):
-                fail(job, hour)
-            elif (lost or woken) and waits:
-                job.timer = hour + linger
-        for job in slow:
-            if job.submit == hour and not job.end:
-                job.host = find(hour, wanted)
-                if job.host is None and name.endswith("adaptive"):
-                    job.host = find(hour, "any")
-                if job.host is None:
-                    fail(job, hour)
-                elif idle(job.host, hour):
-                    go(job, hour)
-                elif waits:
-                    job.timer = hour + linger
-    return [(job.steps, job.end or "unfinished") for job in slow]
+    def work(self, job):
+        job.left -= 1
+        if job.left == 0:
+            job.host, job.runs, job.end = None, False, f"done {self.hour}"
+
+    def lose_or_wake(self, job):
+        lost, woken = job.runs and not self.idle(job.host), job.timer == self.hour
+        if not lost and not woken:
+            return
+        job.runs = False
+        searches = woken or self.immediate or self.adaptive
+        if searches and self.moved(job):
+            return
+        if self.immediate or (woken and self.lingers):
+            self.fail(job)
+        else:
+            self.sleep(job)
+
+    def sleep(self, job):
+        if self.lingers or self.adaptive:
+            job.timer = self.hour + self.linger
+
+    def submit(self, job):
+        job.host = self.find(self.where)
+        if job.host is None and self.adaptive:
+            job.host = self.find(Where.STAY)
+        if job.host is None:
+            self.fail(job)
+        elif self.idle(job.host):
+            self.go(job)
+        else:
+            self.sleep(job)
+
+    def run(self, hours):
+        for self.hour in range(hours):
+            for job in [job for job in self.jobs if job.runs]:
+                self.work(job)
+            for job in [job for job in self.jobs if job.host is not None and not job.runs]:
+                if self.idle(job.host):
+                    self.go(job)
+            for job in self.jobs:
+                self.lose_or_wake(job)
+            for job in [job for job in self.jobs if job.submit == self.hour]:
+                self.submit(job)
+        return [(job.steps, job.end or "unfinished") for job in self.jobs]
 
 
 def ended(course):
@@ -225,6 +242,5 @@ def test_a_run_is_that_of_a_simulation_hour_by_hour(name, zones, data):
     options = Options(discovery=Search.LOWEST, linger=linger, order=Order.NUMBER, until=149)
     network = Network(Hosts(zones, calendars), None, POLICIES[name], options, Draws(()))
     found = network.run([Job(*job) for job in jobs])
-    assert [(course.placements, ended(course)) for course in found.courses] == hour_by_hour(
-        name, zones, calendars, jobs, linger, 150
-    )
+    slow = HourByHour(name, zones, calendars, jobs, linger)
+    assert [(course.placements, ended(course)) for course in found.courses] == slow.run(150)

@@ -22,11 +22,16 @@ LATE = [hour < 8 for hour in range(24)]
 EVENING = [hour < 6 or hour == 18 for hour in range(24)]
 
 
-def run(name, *, zones=ZONES, calendars=None, claimed=(), jobs=((1.5, 12),), numbers=(), overlay=None, **options):
+def run(name, *, zones=ZONES, calendars=None, claimed=(), jobs=((1.5, 12),), numbers=(), overlay=None,
+        **options):  # fmt: skip
+    """An exact run in which the lowest host that satisfies wins, and a wait takes two hours."""
     settings = {"discovery": Search.LOWEST, "linger": 2, "order": Order.NUMBER, **options}
     hosts = Hosts(zones, calendars or [NIGHTS] * len(zones), claimed=claimed)
-    network = Network(hosts, overlay, POLICIES[name], Options(**settings), Draws(numbers, exact=True), traced=True)
-    return network.run([Job(Fraction(submit), Fraction(runtime), *client) for submit, runtime, *client in jobs])
+    draws = Draws(numbers, exact=True)
+    network = Network(hosts, overlay, POLICIES[name], Options(**settings), draws, traced=True)
+    return network.run(
+        [Job(Fraction(submit), Fraction(runtime), *client) for submit, runtime, *client in jobs]
+    )
 
 
 def story(found, job=0):
@@ -139,6 +144,15 @@ def test_a_resumption_at_the_end_of_a_wait_comes_first():
     assert story(found) == "1.5@0 8@0 ends 15.5"
 
 
+def test_a_resumption_takes_no_part_in_the_random_order_of_losses():
+    """At 8 job 0 goes on, as its wait ends, and job 1 loses its host: a single loss needs no draw."""
+    calendars = [[hour not in (6, 7) for hour in range(24)], [hour < 8 for hour in range(24)]]
+    found = run("migration-linger", zones=[0, 0], calendars=calendars, order=Order.SHUFFLED,
+                jobs=[("1.5", 12), (2, 7)])  # fmt: skip
+    assert story(found, 0) == "1.5@0 8@0 ends 15.5"
+    assert found.courses[1].placements == [(2, 1)]
+
+
 # ---------------------------------------------------------------------- options
 
 
@@ -220,7 +234,7 @@ def test_random_points_count_a_host_as_often_as_it_is_asked():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: run("wave-linger", clock=Clock.SHARED), "wave-linger: expected clock zones, found clock shared"),
+        (lambda: run("wave-linger", clock=Clock.SHARED), "expected clock zones, found clock shared"),
         (lambda: run("no-migration", discovery=Search.RING), "discovery ring: expected an overlay"),
         (lambda: Options(tries=0), "tries: expected at least 1, found 0"),
         (lambda: Options(hops=-1), "hops: expected at least 0, found -1"),
