@@ -109,6 +109,7 @@ def test_policies_of_a_seed_meet_the_same_hosts_and_jobs(seed, free):
 
 def test_shares_of_a_population():
     drawn = population(3, free=0.3, clients=0.2, hosts=4000)
+    assert len(population(3, free=0.3, clients=0.5, hosts=5).jobs) == 3
     assert len(drawn.jobs) == 800 and len({job.client for job in drawn.jobs}) == 800
     assert drawn.calendars[:, 6:].mean() == pytest.approx(0.3, abs=0.01)
     assert all(0 <= job.submit < 24 and 12 <= job.runtime < 24 for job in drawn.jobs)
