@@ -17,7 +17,7 @@ from headway_plugins.data.evaluation import WITHOUT_STORES, Mode, evaluate
 from headway_plugins.data.model import Floats, Ints, Tables
 
 #: From so many plans on arrays are faster than one plan after the other (`make bench ARGS="-s -k data"`).
-MANY = 12
+MANY = 10
 #: Numbers of the largest table that is made at once.
 _BLOCK = 4_000_000
 
@@ -103,7 +103,8 @@ class _Arrays:
             if count:
                 remote[:count] = tables.direct_rows()
         compute = np.array(tables.compute, dtype=float).reshape(len(tables.jobs), nodes)
-        return cls(mode, np.array(tables.begin), needs, compute, transfer, hop, remote, complete, fixed)
+        begin = np.array(tables.begin, dtype=float)
+        return cls(mode, begin, needs, compute, transfer, hop, remote, complete, fixed)
 
     @property
     def nodes(self) -> int:
@@ -151,11 +152,17 @@ class _Block:
     @cached_property
     def _needs(self) -> Ints:
         """(P, J, K): objects of each plan's jobs, in the order in which they are served."""
-        return self._arrays.needs[self._order]
+        return self._arrays.needs.take(self._order, axis=0)
 
     @cached_property
-    def _stores(self) -> Ints:
-        return self._store[self._rows[:, :, None], self._needs]
+    def _which(self) -> Ints:
+        """(P, J, K): where these objects are in the objects of all plans, one plan after the other."""
+        return self._needs + (self._rows * len(self._arrays.fixed))[:, :, None]
+
+    @cached_property
+    def _pairs(self) -> Ints:
+        """(P, J, K): objects and their stores, as places in the table of transfers."""
+        return self._needs * self._arrays.transfer.shape[1] + self._store.take(self._which)
 
     @cached_property
     def _complete(self) -> Floats:
@@ -164,13 +171,13 @@ class _Block:
         return np.minimum(self._arrays.complete, transfer)
 
     def _hops(self) -> Floats:
-        return self._arrays.hop[self._needs, self._stores, self._node[:, :, None]]
+        return self._arrays.hop.take(self._pairs * self._arrays.nodes + self._node[:, :, None])
 
     def _by_delays(self) -> Floats:
         """Modes in which a job waits for its objects as long, whenever its turn comes."""
         if self._arrays.mode == "printed":
             # The object in empty places is complete long ago.
-            known = self._complete[self._rows[:, :, None], self._needs] + self._hops()
+            known = self._complete.take(self._which) + self._hops()
             delay = np.maximum(known.max(axis=2), 0.0)
         else:
             assert self._arrays.direct is not None
@@ -194,8 +201,8 @@ class _Block:
         naot = np.array(self._complete if arrays.mode == "prefetch" else begun).ravel()
         served = _Served(
             naot=naot,
-            which=(self._needs + (self._rows * len(arrays.fixed))[:, :, None]).reshape(plans * jobs, width),
-            transfer=arrays.transfer[self._needs, self._stores].reshape(plans * jobs, width),
+            which=self._which.reshape(plans * jobs, width),
+            transfer=arrays.transfer.take(self._pairs).reshape(plans * jobs, width),
             hop=self._hops().reshape(plans * jobs, width),
             direct=None
             if arrays.direct is None
