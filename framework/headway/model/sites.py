@@ -75,10 +75,9 @@ class Sites(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 def datasets_of(attributes: dict[str, object] | None) -> tuple[str, ...]:
     """The datasets that a job's attributes name, each once."""
-    said = (attributes or {}).get(DATA)
-    if not isinstance(said, str):
-        return tuple(map(str, said)) if isinstance(said, list) else ()
-    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
+    said = (attributes or {}).get(DATA, "")
+    names = said.split(",") if isinstance(said, str) else map(str, said) if isinstance(said, list) else ()
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
 def united(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

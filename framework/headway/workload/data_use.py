@@ -2,53 +2,46 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from headway.errors import UserError
+from headway.inputs.lists import lines_of
 from headway.model.sites import DATA
 from headway.workload.jobs import TraceJob
 
-_HEADER = ["job_id", "dataset"]
+_COLUMNS = ("job_id", "datasets")
 
 
-def read_data_use(path: Path, known: Collection[str]) -> dict[str, list[str]]:
-    """Job id -> the datasets that the job reads, from lines ``job_id,dataset``.
+def read_data_use(path: Path, known: Collection[str] | None = None) -> dict[str, list[str]]:
+    """Job id -> the datasets that the job reads.
 
-    A header of these two names may come first. Raises :class:`UserError`, with the line, for a dataset that
-    is not among ``known``, and for one that a job names twice.
+    The file is CSV with a header: ``job_id,datasets``, names with spaces between them. Raises
+    :class:`UserError`, with the line, for a name with a comma, a name that is not among ``known`` where that
+    is given, and for a job that is named twice.
     """
     found: dict[str, list[str]] = {}
-    try:
-        with open(path, newline="", encoding="utf-8") as stream:
-            for number, row in enumerate(csv.reader(stream), start=1):
-                cells = [cell.strip() for cell in row]
-                if not row or (number == 1 and cells == _HEADER):
-                    continue
-                where = f"{path}:{number}"
-                if len(cells) != len(_HEADER) or not all(cells):
-                    raise UserError(f"{where}: expected job_id,dataset, found {','.join(row)!r}")
-                job_id, dataset = cells
-                if dataset not in known:
-                    raise UserError(f"{where}: expected a configured dataset, found {dataset!r}")
-                if dataset in found.setdefault(job_id, []):
-                    raise UserError(f"{where}: dataset {dataset!r} of job {job_id} is named twice")
-                found[job_id].append(dataset)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: expected text in UTF-8 ({error.reason})") from error
+    for number, row in lines_of(path, _COLUMNS, _COLUMNS):
+        where = f"{path}, line {number}"
+        names = row["datasets"].split()
+        wrong = next((name for name in names if "," in name), None)
+        if wrong is not None:
+            raise UserError(f"{where}: datasets: expected names with spaces between them, found {wrong!r}")
+        if known is not None and (strange := next((name for name in names if name not in known), None)):
+            raise UserError(f"{where}: datasets: expected configured datasets, found {strange!r}")
+        if row["job_id"] in found:
+            raise UserError(f"{where}: job {row['job_id']!r} is named twice")
+        found[row["job_id"]] = names
     return found
 
 
 def jobs_with_data(jobs: Sequence[TraceJob], uses: Mapping[str, Sequence[str]]) -> list[TraceJob]:
-    """The jobs, with the datasets that the file says they read."""
+    """The jobs with the attribute ``data`` where the file names them."""
     return [_with(trace, uses[trace.job.id]) if trace.job.id in uses else trace for trace in jobs]
 
 
-def _with(trace: TraceJob, datasets: Sequence[str]) -> TraceJob:
-    attributes = {**(trace.job.attributes or {}), DATA: ",".join(datasets)}
+def _with(trace: TraceJob, use: Sequence[str]) -> TraceJob:
+    attributes = {**(trace.job.attributes or {}), DATA: ",".join(use)}
     return msgspec.structs.replace(trace, job=msgspec.structs.replace(trace.job, attributes=attributes))

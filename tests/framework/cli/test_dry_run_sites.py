@@ -50,7 +50,7 @@ def test_each_cluster_runs_its_own_trace_by_its_calendar(headway: Headway, confi
 
 def test_a_job_does_not_start_without_its_data(headway: Headway, configured: Path) -> None:
     use = configured.parent / "use.csv"
-    use.write_text("job_id,dataset\nb:1,e\nb:2,d\n")
+    use.write_text("job_id,datasets\nb:1,e\nb:2,d\n")
     run = headway("dry-run", "-c", configured, "--data", use, "--out", configured.parent / "out")
     assert run.code == 0, run.err
     with open(configured.parent / "out" / "jobs.csv", newline="") as stream:
@@ -60,9 +60,9 @@ def test_a_job_does_not_start_without_its_data(headway: Headway, configured: Pat
 
 def test_what_is_wrong_with_the_files_is_told(headway: Headway, configured: Path) -> None:
     use = configured.parent / "use.csv"
-    use.write_text("b:1,f\n")
+    use.write_text("job_id,datasets\nb:1,d f\n")
     run = headway("dry-run", "-c", configured, "--data", use)
-    assert run.code == 2 and "use.csv:1: expected a configured dataset, found 'f'" in run.err
+    assert run.code == 2 and "use.csv, line 2: datasets: expected configured datasets, found 'f'" in run.err
     configured.write_text(SITES.replace(", trace: a.swf", ""))
     run = headway("dry-run", "-c", configured)
     assert run.code == 2 and "expected a trace (emulation.trace), --trace FILE, --workload MODEL" in run.err

@@ -127,7 +127,7 @@ def test_refuses_what_no_trace_format_can_hold(headway: Headway) -> None:
         ),
         (["lublin", "-o", "log.txt"], "log.txt: expected a name that ends in .cwf, .json, .swf, plain or"),
         (["lublin", "-o", "none/log.swf"], "none/log.swf: cannot be written: No such file"),
-        (["--set", "jobs=3"], "which model? Known: ccr, deadlines, feitelson96"),
+        (["--set", "jobs=3"], "which model? Known: ccr, cms-synthetic, deadlines, feitelson96"),
     ],
 )
 def test_says_what_is_wrong(headway: Headway, arguments: list[str], message: str) -> None:

@@ -69,8 +69,8 @@ FACTOR = FiniteRange(min=0, min_open=True)
               help="CSV file with the licences that jobs need: job_id,licence,amount. emulation.licences "
                    "gives the totals.")  # fmt: skip
 @click.option("--data", "data_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="CSV file with the datasets that jobs read: job_id,dataset. `datasets` in the "
-                   "configuration says what they are.")  # fmt: skip
+              help="CSV file with the datasets that jobs read: job_id,datasets, names with spaces between "
+                   "them.")  # fmt: skip
 @click.option("--switches", "switches_path", type=click.Path(path_type=Path), metavar="FILE",
               help="CSV file with the most switches of each job: job_id,switches,wait (for the placement "
                    "tree).")  # fmt: skip

@@ -61,7 +61,8 @@ def completed(work: Work, asked: Asked, site: Site) -> Work:
     if said.licences_path is not None:
         jobs = jobs_with_licences(jobs, read_licence_use(said.licences_path))
     if said.data_path is not None:
-        known = {} if work.cluster.sites is None else {one.name for one in work.cluster.sites.datasets}
+        sites = work.cluster.sites
+        known = None if sites is None else {one.name for one in sites.datasets}
         jobs = jobs_with_data(jobs, read_data_use(said.data_path, known))
     if said.switches_path is not None:
         jobs = jobs_with_switches(jobs, read_switch_use(said.switches_path))
