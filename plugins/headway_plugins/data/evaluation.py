@@ -22,7 +22,8 @@ Decisions:
   that one is complete earlier.
 - ``direct``: a job may fetch an object from the remote store to its node, if this is sooner; the replica is
   begun all the same. It has no effect in ``rep-none`` and ``printed``.
-- The end is that of the last node, a node without jobs included (``printed``: of the last job).
+- The end is that of the last node, a node without jobs included (``printed``, and ``Tables.jobs_alone``: of
+  the last job).
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def evaluate(
         turns = list(_in_time(course, order, node))
     else:
         turns = [course.serve(job, node[job]) for job in order]
-    if mode == "printed":
+    if mode == "printed" or tables.jobs_alone:
         return max((turn.ends for turn in turns), default=0.0), turns
     return max(course.free), turns
 

@@ -105,6 +105,8 @@ class Tables:
     replicas: Mapping[int, Replica] = field(default_factory=dict)
     #: Local stores; None: as many as the tables have.
     stores: int | None = None
+    #: A plan ends with its last job; False: when the last node is free, a node without jobs included.
+    jobs_alone: bool = False
 
     def __post_init__(self) -> None:
         if self.nodes < 1:

@@ -69,6 +69,8 @@ class _Arrays:
     """A batch as arrays. A job with few objects has the object D in their place: it is everywhere at once."""
 
     mode: Mode
+    #: Nodes without jobs do not count for the end.
+    jobs_alone: bool
     begin: Floats
     #: (J, K): objects of each job.
     needs: Ints
@@ -104,7 +106,8 @@ class _Arrays:
                 remote[:count] = tables.direct_rows()
         compute = np.array(tables.compute, dtype=float).reshape(len(tables.jobs), nodes)
         begin = np.array(tables.begin, dtype=float)
-        return cls(mode, begin, needs, compute, transfer, hop, remote, complete, fixed)
+        alone = tables.jobs_alone or mode == "printed"
+        return cls(mode, alone, begin, needs, compute, transfer, hop, remote, complete, fixed)
 
     @property
     def nodes(self) -> int:
@@ -143,11 +146,15 @@ class _Block:
     def makespans(self) -> Floats:
         mode = self._arrays.mode
         if not self._jobs:
-            end = 0.0 if mode == "printed" else float(self._arrays.begin.max())
-            return np.full(self._plans, end)
+            return self._begun()
         if mode in ("rep-none", "printed"):
             return self._by_delays()
         return self._by_arrivals()
+
+    def _begun(self) -> Floats:
+        """The end of a plan before its jobs."""
+        end = 0.0 if self._arrays.jobs_alone else float(self._arrays.begin.max())
+        return np.full(self._plans, end)
 
     @cached_property
     def _needs(self) -> Ints:
@@ -161,17 +168,25 @@ class _Block:
 
     @cached_property
     def _pairs(self) -> Ints:
-        """(P, J, K): objects and their stores, as places in the table of transfers."""
-        return self._needs * self._arrays.transfer.shape[1] + self._store.take(self._which)
+        """(P, D + 1): objects and their stores, as places in the table of transfers."""
+        count, stores = self._arrays.transfer.shape
+        return np.arange(count) * stores + self._store
+
+    @cached_property
+    def _transfers(self) -> Floats:
+        """(P, D + 1): from the objects' remote stores to their stores."""
+        return self._arrays.transfer.take(self._pairs)
 
     @cached_property
     def _complete(self) -> Floats:
         """(P, D + 1): NAOT where all replicas are begun at time 0."""
-        transfer = self._arrays.transfer[np.arange(len(self._arrays.fixed)), self._store]
-        return np.minimum(self._arrays.complete, transfer)
+        return np.minimum(self._arrays.complete, self._transfers)
 
     def _hops(self) -> Floats:
-        return self._arrays.hop.take(self._pairs * self._arrays.nodes + self._node[:, :, None])
+        """(P, J, K)."""
+        at = (self._pairs * self._arrays.nodes).take(self._which)
+        at += self._node[:, :, None]
+        return self._arrays.hop.take(at)
 
     def _by_delays(self) -> Floats:
         """Modes in which a job waits for its objects as long, whenever its turn comes."""
@@ -182,16 +197,14 @@ class _Block:
         else:
             assert self._arrays.direct is not None
             delay = self._arrays.direct[self._needs, self._node[:, :, None]].max(axis=2)
-        free, last = self._free, np.zeros(self._plans)
+        free, last = self._free, self._begun()
         at = self._node + self._rows * self._arrays.nodes
         for step in range(self._jobs):
             here = at[:, step]
             ends = free[here] + delay[:, step] + self._computing[:, step]
             free[here] = ends
             np.maximum(last, ends, out=last)
-        if self._arrays.mode == "printed":
-            return last
-        return free.reshape(self._plans, -1).max(axis=1)
+        return last
 
     def _by_arrivals(self) -> Floats:
         """Modes with replicas that are begun when a job needs them, or at time 0."""
@@ -202,7 +215,7 @@ class _Block:
         served = _Served(
             naot=naot,
             which=self._which.reshape(plans * jobs, width),
-            transfer=arrays.transfer.take(self._pairs).reshape(plans * jobs, width),
+            transfer=self._transfers.take(self._which).reshape(plans * jobs, width),
             hop=self._hops().reshape(plans * jobs, width),
             direct=None
             if arrays.direct is None
@@ -212,13 +225,14 @@ class _Block:
         return self._in_time(served) if arrays.mode == "event" else self._in_order(served)
 
     def _in_order(self, served: _Served) -> Floats:
-        free = self._free
+        free, last = self._free, self._begun()
         first = np.arange(self._plans) * self._jobs
         at = self._node + self._rows * self._arrays.nodes
         for step in range(self._jobs):
             here = at[:, step]
-            free[here] = served.step(first + step, free[here])
-        return free.reshape(self._plans, -1).max(axis=1)
+            free[here] = ends = served.step(first + step, free[here])
+            np.maximum(last, ends, out=last)
+        return last
 
     def _in_time(self, served: _Served) -> Floats:
         """Always the node that is free first; a node without further jobs is free at infinity."""
@@ -227,7 +241,7 @@ class _Block:
         counts = np.bincount(at, minlength=plans * nodes)
         following = np.cumsum(counts) - counts
         free = self._free
-        last = free.reshape(plans, nodes).max(axis=1)
+        last = self._begun()
         free[counts == 0] = np.inf
         # Added to the end of a node's last job.
         over = np.zeros(plans * jobs)

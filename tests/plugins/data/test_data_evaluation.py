@@ -1,6 +1,7 @@
 """When a plan ends: the small batch in every mode, and what holds of random batches."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,9 +86,11 @@ def test_the_printed_function_does_not_depend_on_the_order():
     assert len(ends) == 1
 
 
-@given(seed=SEEDS, mode=st.sampled_from(MODES), direct=st.booleans(), whole=st.booleans())
-def test_both_evaluations_give_the_same_bits(seed, mode, direct, whole):
-    tables = random_tables(seed, whole=whole)
+@given(
+    seed=SEEDS, mode=st.sampled_from(MODES), direct=st.booleans(), whole=st.booleans(), alone=st.booleans()
+)
+def test_both_evaluations_give_the_same_bits(seed, mode, direct, whole, alone):
+    tables = replace(random_tables(seed, whole=whole), jobs_alone=alone)
     fitness = Fitness(tables, mode, direct=direct)
     plans = random_plans(tables, seed, 7, replicas=mode != "rep-none")
     assert fitness.at_once(plans).tolist() == fitness.one_by_one(plans).tolist()
@@ -175,6 +178,16 @@ def test_no_jobs_end_when_the_last_node_is_free():
     tables = Tables([], [[5]], [[[1, 1]]], [], free=[3, 8])
     assert evaluate(tables, "event", [], [], [0]) == (8, [])
     assert Fitness(tables, "event").at_once(np.zeros((2, 1), dtype=int)).tolist() == [8, 8]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_busy_node_without_jobs_counts_unless_jobs_count_alone(mode):
+    tables = Tables([[0]], [[5]], [[[1, 1]]], [[7, 7]], direct=[[6, 6]], free=[0, 90])
+    for alone in (False, True):
+        some = replace(tables, jobs_alone=alone)
+        own = evaluate(some, mode, [0], [0], [0])[1][0].ends
+        assert own == 13
+        assert evaluate(some, mode, [0], [0], [0])[0] == (13 if alone or mode == "printed" else 90)
 
 
 def test_tables_that_cannot_be():
