@@ -25,7 +25,7 @@ from headway_plugins.reproductions.data_coscheduling_runs import Point, run_poin
 
 def context(out, keep=False):
     return Context(
-        out=out, seeds=(1, 2, 3), workers=1, traces=None, on_plan=lambda name, count: None,
+        out=out, seeds=(1, 2), workers=1, traces=None, on_plan=lambda name, count: None,
         on_done=lambda count: None, rows=[], keep=keep,
     )  # fmt: skip
 
