@@ -1,8 +1,8 @@
 """Cases whose results come from a program that shares nothing with this project, and how they are compared.
 
 ``python tests/vectors/compare.py FILE...`` compares further files of cases. A file holds
-``{system, cases: [{name, case, expected}]}``; the module of this directory that is called as its system runs a
-case.
+``{system, cases: [{name, case, expected}]}``. The module of this directory that is called as the system runs
+a case.
 """
 
 from __future__ import annotations
