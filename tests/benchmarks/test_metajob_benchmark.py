@@ -28,8 +28,10 @@ def sites() -> EmulatedSites:
     books = {}
     for number in range(SITES):
         rng = np.random.default_rng(number)
-        workload = LublinModel().generate(rng, LublinOptions(jobs=JOBS, processors=NODES))
-        queue = [one.job for one in arrivals_of(rng, workload, NODES)]
+        workload = LublinModel().generate(
+            rng, LublinOptions.model_validate({"jobs": JOBS, "processors": NODES})
+        )
+        queue = [one.job for one in arrivals_of(rng, workload.jobs, NODES)]
         busy = [Busy(-600, 600 * one, NODES // 8) for one in range(1, 9)]
         books[f"S{number}"] = SiteBook(NODES, busy, queue)
     return EmulatedSites(books, now=queue[-1].submit)

@@ -183,7 +183,9 @@ def of_policy(case: dict[str, Any]) -> list[Any]:
 
 def _request(book: SiteBook, op: str, now: float, what: dict[str, Any]) -> list[Any]:
     if op == "queue":
-        return ["QUEUED", book.enqueue(Queued(*what["job"]), now)]
+        job = Queued(*what["job"])
+        book.enqueue(job)
+        return ["QUEUED", book.starts(now).get(job.id)]
     if op == "show":
         named = what.get("name")
         return [

@@ -8,12 +8,14 @@ Job Scheduling Strategies for Parallel Processing, 2005.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 
 import msgspec
 
 from headway.errors import StateError
 from headway_plugins.coscheduling import recovery
 from headway_plugins.coscheduling.calls import Answer, Call, Found, Granted, Waited, metajob_of
+from headway_plugins.coscheduling.local_batch import LocalBatch
 from headway_plugins.coscheduling.options import SiteFacts
 from headway_plugins.coscheduling.search import Done, Search
 from headway_plugins.coscheduling.site_book import SiteBook
@@ -32,10 +34,18 @@ class Costs(msgspec.Struct):
 class EmulatedSites:
     """Some sites and a clock."""
 
-    def __init__(self, books: Mapping[str, SiteBook], now: float = 0.0, latency: float = 0.0) -> None:
+    def __init__(
+        self,
+        books: Mapping[str, SiteBook],
+        now: float = 0.0,
+        latency: float = 0.0,
+        batches: Iterable[LocalBatch] = (),
+    ) -> None:
+        """``batches``: the batch systems of books whose jobs go on while the searches run."""
         self.books = dict(books)
         self.now = now
         self.latency = latency
+        self._batches = tuple(batches)
         self.costs = Costs()
         #: When each reservation was made, and how large it is.
         self._made: dict[tuple[str, str], tuple[float, int]] = {}
@@ -51,10 +61,10 @@ class EmulatedSites:
     def carry_out(self, call: Call) -> Answer:
         """The answer to one call of a search."""
         if call.kind == "wait":
-            self.now += call.seconds
+            self.pass_time(call.seconds)
             return Waited(self.changed(call.job))
         self.costs.calls += 1
-        self.now += self.latency
+        self.pass_time(self.latency)
         metajob, before = metajob_of(call.name), self._changes()
         self._before.setdefault(metajob, before)
         answer = self.books[call.site].answer(call, self.now)
@@ -68,6 +78,12 @@ class EmulatedSites:
             self.costs.cancelled += 1
             self.costs.held_in_vain += nodes * (self.now - since)
         return answer
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the batch systems go on."""
+        self.now += seconds
+        for batch in self._batches:
+            batch.advance(self.now)
 
     def run(self, search: Search) -> Done:
         """The search from here to its end."""
@@ -90,6 +106,10 @@ class EmulatedSites:
     def of_metajob(self, metajob: str) -> list[Found]:
         """What a metajob has."""
         return [one for found in self.shown().values() for one in found if metajob_of(one.name) == metajob]
+
+    def copy(self) -> EmulatedSites:
+        """The same books, without batch systems and without latency."""
+        return EmulatedSites(deepcopy(self.books), self.now)
 
     def recover(self, search: Search) -> list[Call]:
         """Clean up after a search that died; what was done."""

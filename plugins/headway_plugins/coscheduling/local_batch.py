@@ -8,13 +8,13 @@ keeps its nodes until its end, whether or not its job uses them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 
 import msgspec
 import numpy as np
 
-from headway.workload import Workload
+from headway.workload import TraceJob
 from headway.workload.estimate_models import RunJobs
 from headway_plugins.coscheduling.queue_plan import Busy, Queued
 from headway_plugins.coscheduling.site_book import SiteBook
@@ -32,13 +32,15 @@ class LocalBatch:
     """One site; time only goes forward."""
 
     def __init__(self, book: SiteBook, arrivals: Iterable[Arrival]) -> None:
+        """Jobs that are in the book's queue already run until their limits."""
         self.book = book
         self.now = 0.0
         #: When each job started.
         self.started: dict[str, float] = {}
         self._arrivals = sorted(arrivals, key=lambda one: one.job.submit)
         self._next = 0
-        self._runtimes = {one.job.id: one.runtime for one in self._arrivals}
+        self._runtimes = {job.id: job.limit for job in book.queue}
+        self._runtimes.update((one.job.id, one.runtime) for one in self._arrivals)
         #: End and what the book has, of each running job.
         self._running: list[tuple[float, Busy]] = []
 
@@ -51,8 +53,13 @@ class LocalBatch:
             self._start()
         self.now = max(self.now, until)
 
+    def submits(self) -> dict[str, float]:
+        """When each job arrives."""
+        return {one.job.id: one.job.submit for one in self._arrivals}
+
     def _next_event(self) -> float:
         times = [end for end, _ in self._running]
+        times += [one.end for one in self.book.busy if one.end > self.now]
         if self._next < len(self._arrivals):
             times.append(self._arrivals[self._next].job.submit)
         if self.book.queue:
@@ -67,7 +74,7 @@ class LocalBatch:
 
     def _arrive(self) -> None:
         while self._next < len(self._arrivals) and self._arrivals[self._next].job.submit <= self.now:
-            self.book.arrive(self._arrivals[self._next].job)
+            self.book.enqueue(self._arrivals[self._next].job)
             self._next += 1
 
     def _start(self) -> None:
@@ -79,30 +86,25 @@ class LocalBatch:
 
 
 def arrivals_of(
-    rng: np.random.Generator, workload: Workload, nodes: int, per_node: int = 1, *, exact: bool = False
+    rng: np.random.Generator, jobs: Sequence[TraceJob], nodes: int, per_node: int = 1, *, exact: bool = False
 ) -> list[Arrival]:
-    """The jobs of a workload, on nodes of ``per_node`` processors.
+    """Jobs of a workload on nodes of ``per_node`` processors.
 
-    Limits are those of the workload where they are longer than the runtimes; otherwise they are drawn by the
-    model `tsafrir05`. ``exact``: the runtimes are the limits.
+    Limits are the estimates of the jobs. Where no estimate is longer than its runtime they are drawn by the
+    model `tsafrir05`. ``exact``: the jobs run until their limits.
     """
-    jobs = [one for one in workload.jobs if one.runtime > 0]
+    jobs = [one for one in jobs if one.runtime > 0]
     runtime = np.array([one.runtime for one in jobs])
     limit = np.array([one.job.request.walltime or one.runtime for one in jobs])
     if np.all(limit <= runtime):
-        known = RunJobs(
-            runtime, np.full(len(jobs), np.nan), np.array([one.job.submit_time for one in jobs]),
-            np.full(len(jobs), -1),
-        )  # fmt: skip
-        limit = Tsafrir05Model().estimates(rng, known, Tsafrir05Options()).seconds
+        submit = np.array([one.job.submit_time for one in jobs])
+        unknown = np.full(len(jobs), np.nan)
+        known = RunJobs(runtime, unknown, submit, np.full(len(jobs), -1))
+        limit = Tsafrir05Model().estimates(rng, known, Tsafrir05Options.model_validate({})).seconds
     limit = np.maximum(np.rint(np.maximum(limit, runtime)), 1.0)
-    return [
-        Arrival(
-            Queued(
-                one.job.id, min(-(-one.job.request.processors // per_node), nodes), seconds,
-                one.job.submit_time,
-            ),
-            seconds if exact else one.runtime,
-        )
-        for one, seconds in zip(jobs, limit.tolist(), strict=True)
-    ]  # fmt: skip
+    found = []
+    for one, seconds in zip(jobs, limit.tolist(), strict=True):
+        width = min(-(-one.job.request.processors // per_node), nodes)
+        job = Queued(one.job.id, width, seconds, one.job.submit_time)
+        found.append(Arrival(job, seconds if exact else one.runtime))
+    return found

@@ -58,7 +58,7 @@ class _Bounds:
     """No place for so many nodes and so many seconds is earlier than this, from the places found so far."""
 
     #: Most sizes and lengths that are told apart.
-    _CELLS = 64
+    _CELLS = 32
 
     def __init__(self, earliest: float, queue: Sequence[Queued]) -> None:
         self._sizes = _some(sorted({job.nodes for job in queue}), self._CELLS)

@@ -164,13 +164,8 @@ class SiteBook:
 
     # ------------------------------------------------------------------ the site's own doing
 
-    def enqueue(self, job: Queued, now: float) -> float | None:
-        """A job arrives; its planned start, None if it never fits."""
-        self.arrive(job)
-        return self.starts(now).get(job.id)
-
-    def arrive(self, job: Queued) -> None:
-        """A job is queued."""
+    def enqueue(self, job: Queued) -> None:
+        """A job arrives; :meth:`starts` tells its planned start."""
         self.queue.append(job)
         self._change()
 
