@@ -100,7 +100,11 @@ def arrivals_of(
         submit = np.array([one.job.submit_time for one in jobs])
         unknown = np.full(len(jobs), np.nan)
         known = RunJobs(runtime, unknown, submit, np.full(len(jobs), -1))
-        limit = Tsafrir05Model().estimates(rng, known, Tsafrir05Options.model_validate({})).seconds
+        limit = (
+            Tsafrir05Model()
+            .estimates(rng, known, Tsafrir05Options.model_validate({"too_short": "raise"}))
+            .seconds
+        )
     limit = np.maximum(np.rint(np.maximum(limit, runtime)), 1.0)
     found = []
     for one, seconds in zip(jobs, limit.tolist(), strict=True):
