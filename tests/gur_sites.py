@@ -68,7 +68,7 @@ def best_start(sites: EmulatedSites, wanted: Metajob) -> int | None:
     for start in range(int(wanted.earliest), int(wanted.latest - wanted.duration) + 1):
         low = high = 0
         for name, machine in wanted.machines.items():
-            free = max(min(_free(sites.books[name], start, wanted.duration), machine.max), 0)
+            free = max(min(free_nodes(sites.books[name], start, wanted.duration), machine.max), 0)
             if free < machine.min:
                 break
             low, high = low + machine.min, high + free
@@ -78,7 +78,8 @@ def best_start(sites: EmulatedSites, wanted: Metajob) -> int | None:
     return None
 
 
-def _free(book: SiteBook, start: int, duration: float) -> int:
+def free_nodes(book: SiteBook, start: int, duration: float) -> int:
+    """Nodes of a site that no running job has from ``start`` on for ``duration``."""
     moments = {start, *(one.start for one in book.busy if start <= one.start < start + duration)}
     return book.nodes - max(
         sum(one.nodes for one in book.busy if one.start <= moment < one.end) for moment in moments

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from gur_sites import Faulty, best_start, metajob, names, random_sites, search, site
+from gur_sites import Faulty, best_start, free_nodes, metajob, names, random_sites, search, site
 
 from headway_plugins.coscheduling.calls import Call
 from headway_plugins.coscheduling.emulated_sites import EmulatedSites, run_in_turn
-from headway_plugins.coscheduling.metajob import Machine
+from headway_plugins.coscheduling.metajob import Machine, Metajob, Stage
 from headway_plugins.coscheduling.recovery import calls, missing, promised
 from headway_plugins.coscheduling.search import Done, Search
 
@@ -49,6 +49,35 @@ def test_two_options_find_the_earliest_start_of_all_divisions(count, option):
         best = best_start(sites, wanted)
         done = sites.run(search(wanted, sites, max_distributions=10_000, **{option: True}))
         assert done.start == best, seed
+
+
+@CASES
+def test_a_pipeline_starts_as_early_as_it_can(count):
+    for seed in range(count):
+        rng = random.Random(seed)
+        sites, _ = random_sites(rng, 1)
+        machines = [rng.choice(list(sites.books)) for _ in range(rng.randint(1, 3))]
+        stages = tuple(
+            Stage(name, rng.randint(1, sites.books[name].nodes), rng.randint(1, 20), None, rng.randint(0, 9))
+            for name in machines
+        )
+        wanted = Metajob("m", "pipeline", 3, 3 + rng.randint(90, 150), stages=stages)
+        offsets = wanted.offsets()
+        starts = range(3, int(wanted.latest - wanted.span) + 1)
+        best = next((start for start in starts if _fits(sites, stages, offsets, start)), None)
+        done = sites.run(search(wanted, sites))
+        assert done.start == best, seed
+        assert [part.start - (best or 0) for part in done.parts] == (offsets if best is not None else []), (
+            seed
+        )
+
+
+def _fits(sites, stages, offsets, start):
+    """Stages follow each other, so no stage is in the way of another."""
+    return all(
+        free_nodes(sites.books[stage.machine], start + int(offset), stage.duration) >= stage.nodes
+        for stage, offset in zip(stages, offsets, strict=True)
+    )
 
 
 @CASES
