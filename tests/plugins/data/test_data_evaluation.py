@@ -187,7 +187,10 @@ def test_a_busy_node_without_jobs_counts_unless_jobs_count_alone(mode):
         some = replace(tables, jobs_alone=alone)
         own = evaluate(some, mode, [0], [0], [0])[1][0].ends
         assert own == 13
-        assert evaluate(some, mode, [0], [0], [0])[0] == (13 if alone or mode == "printed" else 90)
+        expected = 13 if alone or mode == "printed" else 90
+        plan = [[0, 0]] if mode == "rep-none" else [[0, 0, 0]]
+        assert evaluate(some, mode, [0], [0], [0])[0] == expected
+        assert Fitness(some, mode).at_once(np.array(plan)).tolist() == [expected]
 
 
 def test_tables_that_cannot_be():

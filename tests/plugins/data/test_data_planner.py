@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from data_batches import random_plans, random_tables
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headway.errors import UserError
@@ -104,6 +104,8 @@ ONE = Planning(evaluations=4, children=4, parents=2)
 
 
 @given(seed=SEEDS, most=st.sampled_from([None, 0, 2]), mode=st.sampled_from(["event", "prefetch"]))
+@example(seed=2, most=2, mode="prefetch")
+@example(seed=7, most=2, mode="prefetch")
 def test_a_plan_is_never_worse_than_first_in_first_out(seed, most, mode):
     """With a budget of the first population alone; no overtakes are first in, first out."""
     given = random_snapshot(seed)
@@ -129,7 +131,9 @@ def test_jobs_that_started_are_left_out_and_new_jobs_are_behind():
     rest = [one for one in jobs if one.id != before.order[0]]
     again = plan(snapshot(*rest, job("new", "b")), ONE, draws(5), before)
     assert sorted(again.order) == sorted([*(one.id for one in rest), "new"])
-    # A node that is gone, and a store.
+    # A node that is gone, and stores.
+    gone = replace(before, store=dict.fromkeys("abc", "s1"))
+    assert set(plan(snapshot(*rest, stores=["s2"]), ONE, draws(5), gone).store.values()) == {"s2"}
     other = plan(snapshot(*rest, slots=[Slot("n2")], stores=["s2"]), ONE, draws(5), before)
     assert set(other.node.values()) == {"n2"} and set(other.store.values()) == {"s2"}
 
