@@ -6,8 +6,8 @@ import pytest
 from headway.errors import UserError
 from headway.experiment.reproduction import Context
 from headway_plugins.data.generate import Recipe
-from headway_plugins.data.genetic import Genetics
-from headway_plugins.reproductions import data_coscheduling
+from headway_plugins.data.genetic import Genetics, evolve
+from headway_plugins.reproductions import data_coscheduling, data_coscheduling_runs
 from headway_plugins.reproductions.data_coscheduling import (
     ALGORITHMS,
     GA,
@@ -33,8 +33,9 @@ def context(out, keep=False):
 @pytest.mark.long
 def test_every_claim_is_judged_and_rows_are_kept(tmp_path, monkeypatch):
     few = Genetics(parents=2, children=4, generations=2)
-    monkeypatch.setattr(data_coscheduling, "Genetics", lambda *counts, **options: few)
-    monkeypatch.setattr(data_coscheduling, "MUTATED", few)
+    monkeypatch.setattr(
+        data_coscheduling_runs, "evolve", lambda tables, draws, _, mode: evolve(tables, draws, few, mode=mode)
+    )
     paper = DataCoscheduling(runs=1, population_runs=1, parents=(2, 3), ratios=(2, 3))
     claims = paper.run(context(tmp_path))
     where = list(dict.fromkeys(claim.where.split(",")[0] for claim in claims))
