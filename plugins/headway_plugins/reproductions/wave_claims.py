@@ -139,7 +139,7 @@ def turnaround(free: Curves) -> list[Claim]:
     same = {name: free.apart(SLOWDOWN, ring(name), at_random(name)) for name in (NONE, IMMEDIATE)}
     return [
         Claim("E1, Figure 5", "every way to migrate has a lower slowdown than none; immediate's is 1",
-              f"lower at {wins(faster)}; immediate {min(ones):.4f} to {max(ones):.4f}; none "
+              f"lower at {wins(faster)}; immediate at most {max(ones, default=float('nan')):.4f}; none "
               f"{free.shown(SLOWDOWN, ring(NONE))}",
               joined(verdict(faster), held([abs(value - 1) < 1e-6 for value in ones]))),
         Claim("E2, Figure 5", "linger is between none and adaptive; adaptive is close to immediate",
@@ -218,6 +218,8 @@ def moves(free: Curves) -> list[Claim]:
     found, verdicts = [], []
     for name in (label(one, search) for one in PLAIN[1:] for search in (RING, RANDOM)):
         means = {x: value for x, value in free.means(MIGRATIONS, name).items() if value == value}
+        if not means:
+            continue
         peak = max(means, key=means.__getitem__)
         ends = {min(means), max(means)} - {peak}
         top = free.values(MIGRATIONS, name, peak)
