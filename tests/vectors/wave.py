@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -49,7 +50,7 @@ def _target(case: dict[str, Any]) -> list[list[Any]]:
 
 
 def _run(case: dict[str, Any]) -> dict[str, Any]:
-    exact = case.get("exact", True)
+    exact = _exact(case, True)
     options = _options(case, exact)
     hosts = case["hosts"]
     shared = options.clock is Clock.SHARED
@@ -74,15 +75,23 @@ def _run(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _population(case: dict[str, Any]) -> dict[str, Any]:
-    options = _options(case, case.get("exact", False))
+    exact = _exact(case, False)
+    options = _options(case, exact)
     drawn = population(case["seed"], free=case["f"], clients=case["c"], hosts=case["n"])
-    draws = Draws.of(np.random.default_rng([case["seed"], 2]), exact=case.get("exact", False))
+    jobs = [Job(_hours(job.submit, exact), _hours(job.runtime, exact), job.client) for job in drawn.jobs]
+    drawn = replace(drawn, jobs=tuple(jobs))
+    draws = Draws.of(np.random.default_rng([case["seed"], 2]), exact=exact)
     run = drawn.run(POLICIES[case["policy"]], options, draws, traced=True)
     return _told(run, draws, case)
 
 
+def _exact(case: dict[str, Any], default: bool) -> bool:
+    """Whether times are fractions of their decimal text."""
+    return bool(case.get("exact", case.get("options", {}).get("exact", default)))
+
+
 def _options(case: dict[str, Any], exact: bool) -> Options:
-    given = dict(case.get("options", {}))
+    given = {name: value for name, value in case.get("options", {}).items() if name != "exact"}
     for name, word in WORDS.items():
         if name in given:
             given[name] = word(given[name])
