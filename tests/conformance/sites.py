@@ -77,12 +77,12 @@ class EmulatedSite(Site):
     """The emulated cluster in virtual time: the adapter is the cluster, so there is one for each test."""
 
     name = "emulated"
-    can = frozenset({"after", "holds", "shapes", "parts"})
+    can = frozenset({"after", "holds", "shapes", "parts", "pools"})
 
     def __init__(self) -> None:
-        pool = PoolDescription("batch")
-        nodes = tuple(NodeDescription(f"node{n}", PROCESSORS, pools=("batch",)) for n in range(1, 5))
-        self._description = ClusterDescription("emulated", (pool,), nodes)
+        pools = ("batch", "second")
+        nodes = tuple(NodeDescription(f"node{n}", PROCESSORS, pools=pools) for n in range(1, 5))
+        self._description = ClusterDescription("emulated", tuple(map(PoolDescription, pools)), nodes)
         self.clean()
 
     def clean(self) -> None:
@@ -120,6 +120,9 @@ class EmulatedSite(Site):
 
     def cancel(self, job_id: str) -> None:
         self._adapter.apply(self.now(), [d.Cancel(job_id)])
+
+    def second_pool(self) -> tuple[str, dict[str, Any]]:
+        return "second", {}
 
     def drain(self, node: str) -> None:
         raise NotImplementedError
@@ -203,6 +206,9 @@ class PbsSite(CommandSite):
         self.run("qmgr", "-c", f"set queue {self.queue} started = {not on}")
         self.run("qmgr", "-c", f"set server scheduling = {on}")
         self._beside = on
+
+    def second_pool(self) -> tuple[str, dict[str, Any]]:
+        return "second", {"queues": [self.queue, "second"]}
 
     def telling(self) -> dict[str, Any]:
         if not self.has_notes():
@@ -339,6 +345,9 @@ class LsfSite(CommandSite):
         settings = {"queues": [self.queue], **self.pace, **options}
         return self.recorder(lambda transport: LsfAdapter(settings, read_only=read_only, transport=transport))
 
+    def second_pool(self) -> tuple[str, dict[str, Any]]:
+        return "second", {"queues": [self.queue, "second"]}
+
     def bring(self, job: Wanted) -> str:
         words = ["bsub", "-q", self.queue, "-n", str(job.processors), "-W", str(job.minutes), "-J", job.name]
         words += ["-R", f"span[ptile={job.processors // job.nodes}]"] if job.nodes else []
@@ -434,7 +443,9 @@ class RealLsf(LsfSite):
 class _Emulated(CommandSite):
     """What an emulator can be made to do besides."""
 
-    can = ORDINARY | {"executions", "outage", "drop", "garbage", "truncate", "slow-start", "refuse-start"}
+    can = ORDINARY | {
+        "pools", "executions", "outage", "drop", "garbage", "truncate", "slow-start", "refuse-start",
+    }  # fmt: skip
     names = NAMES
     emulator: Emulator
 
@@ -480,7 +491,7 @@ class EmulatedPbs(_Emulated, PbsSite):
     pace: Mapping[str, Any] = {**PACE, "commands_per_minute": None}
 
     def __init__(self, directory: Path) -> None:
-        self.emulator, environment = _emulator(directory, system="pbs")
+        self.emulator, environment = _emulator(directory, system="pbs", queues=("workq", "second"))
         # Not root, to whom PBS grants no reservation.
         PbsSite.__init__(self, {**environment, "HEADWAY_EMULATED_USER": "headway:manager"})
 
@@ -497,7 +508,9 @@ class EmulatedLsf(_Emulated, LsfSite):
 
     def __init__(self, directory: Path, flavour: str) -> None:
         self.name = f"lsf-emulator-{flavour}"
-        self.emulator, environment = _emulator(directory, system="lsf", flavour=flavour)
+        self.emulator, environment = _emulator(
+            directory, system="lsf", flavour=flavour, queues=("normal", "second")
+        )
         LsfSite.__init__(self, environment)
 
 
@@ -505,7 +518,7 @@ class SlurmSite(CommandSite):
     """A throw-away Slurm of four nodes."""
 
     name = "slurm"
-    can = ORDINARY | {"outage", "parts"}
+    can = ORDINARY | {"outage", "parts", "pools"}
     # sbatch takes none of several lines.
     names = tuple(name for name in NAMES if "\n" not in name)
     # Slurm may be quicker with a released job than headway with its own hold.
@@ -528,6 +541,11 @@ class SlurmSite(CommandSite):
         return self.recorder(
             lambda transport: SlurmAdapter(settings, read_only=read_only, transport=transport)
         )
+
+    def second_pool(self) -> tuple[str, dict[str, Any]]:
+        if "PartitionName=second" not in self.cluster.scontrol("show", "partition"):
+            self.cluster.scontrol("create", "PartitionName=second", "Nodes=ALL", "State=UP")
+        return "second", {"partitions": ["batch", "second"]}
 
     def bring(self, job: Wanted) -> str:
         more: dict[str, Any] = {"dependency": f"afterok:{job.after}"} if job.after else {}

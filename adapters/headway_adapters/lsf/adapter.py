@@ -133,6 +133,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
     def tend(self, look: Look[reader.Detail], in_flight: set[str]) -> None:
         self._starting.settle_hidden()
 
+    def drives(self, pool: str) -> bool:
+        return pool in self.options.queues
+
     # ------------------------------------------------------------------ starts
 
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[Argv]]:

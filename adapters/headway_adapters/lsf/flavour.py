@@ -17,7 +17,7 @@ from headway_adapters.polling import actuators
 COMMON: frozenset[type[d.Decision]] = frozenset(
     {
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.Resize, d.Signal,
-        d.Annotate,
+        d.Annotate, d.Route,
     }
 )  # fmt: skip
 #: Of the most able flavour; options add to that.

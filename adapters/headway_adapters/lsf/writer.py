@@ -239,15 +239,16 @@ def plan(
         return Plan((("bmod", "-Jd", written, job(decision.job_id)),), noted=written)
     if isinstance(decision, d.Resize):
         return _resize(decision, placement, pending=pending, ibm=ibm)
+    if isinstance(decision, d.Route):
+        return Plan((("bswitch", name(decision.pool, "a queue"), job(decision.job_id)),))
     if isinstance(decision, d.Reserve):
         return _reserve(decision.reservation, now, slots, reservation_exists)
     if isinstance(decision, d.Unreserve):
         key = name(RESERVATION_PREFIX + decision.reservation_id, "a reservation")
         return Plan((("brsvdel", key),))
-    if isinstance(decision, d.PowerDown):
-        return Plan((("badmin", "hpower", "suspend", *_some(decision.nodes)),))
-    if isinstance(decision, d.PowerUp):
-        return Plan((("badmin", "hpower", "resume", *_some(decision.nodes)),))
+    if isinstance(decision, d.PowerDown | d.PowerUp):
+        verb = "suspend" if isinstance(decision, d.PowerDown) else "resume"
+        return Plan((("badmin", "hpower", verb, *_some(decision.nodes)),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on LSF")
 
 

@@ -45,7 +45,7 @@ from headway_adapters.transport import Transport
 CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
     {
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.SetTimeLimit,
-        d.Resize, d.Signal,
+        d.Resize, d.Signal, d.Route,
     }
 )  # fmt: skip
 
@@ -126,6 +126,9 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
 
     def look(self, before: Snapshot | None) -> PbsLook:
         return self._looking.look(before)
+
+    def drives(self, pool: str) -> bool:
+        return pool in self.options.queues
 
     # ------------------------------------------------------------------ starts
 

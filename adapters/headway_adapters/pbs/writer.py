@@ -197,6 +197,11 @@ def plan(
         if pending is not None:
             return _other_size(decision, pending)
         return _shrink(decision, running_on, hosts or {})
+    if isinstance(decision, d.Route):
+        job_id = job(decision.job_id)
+        if "[" in job_id:
+            raise Unfit(f"job {job_id}: PBS moves a job array as a whole only, not an element of it")
+        return Plan((("qmove", name(decision.pool, "a queue"), job_id),))
     if isinstance(decision, d.Reserve):
         return _reserve(decision.reservation, now, processors or {}, reservation)
     if isinstance(decision, d.Unreserve):

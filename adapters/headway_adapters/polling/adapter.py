@@ -8,6 +8,7 @@ A batch system is looked at from time to time; two looks make events (:mod:`head
 :mod:`headway_adapters.polling.looker`       when a look is made, outages, looks that are vain
 :mod:`headway_adapters.polling.overlay`      the last look, with what only headway knows
 :mod:`headway_adapters.polling.flights`      starts that are on their way
+:mod:`headway_adapters.polling.routes`       jobs that go to another pool
 :mod:`headway_adapters.polling.wishes`       what an earlier run decided
 :mod:`headway_adapters.polling.orders`       what becomes of decisions
 :mod:`headway_adapters.polling.commands`     commands that change something
@@ -51,6 +52,7 @@ from headway_adapters.polling.moves import Moves
 from headway_adapters.polling.notes import Notes
 from headway_adapters.polling.orders import Orders
 from headway_adapters.polling.overlay import Overlay
+from headway_adapters.polling.routes import Routes
 from headway_adapters.polling.startable import Guard
 from headway_adapters.polling.system import BatchSystem, Pace
 from headway_adapters.polling.wishes import Wishes
@@ -117,8 +119,10 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
         self.flights: Flights[PayloadT] = Flights(
             self, self.moving, self.notes, told, start_timeout=pace.start_timeout, log=log, clock=clock
         )
+        routes = Routes(timeout=pace.start_timeout, log=log, clock=clock)
         orders = self._orders = Orders(
-            self, self.overlay, self.flights, self.commands, self.moving, self.actuators, self.agents, told,
+            self, self.overlay, self.flights, routes, self.commands, self.moving, self.actuators,
+            self.agents, told,
             soon=self._looker.confirm_soon, log=log, clock=clock,
         )  # fmt: skip
         self.guard: Guard[Any] = Guard(self, self.overlay, agents=self._agent_options is not None)
@@ -128,9 +132,9 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
             clock=clock,
         )  # fmt: skip
         self._loop = Loop(
-            self, self._looker, self.overlay, self.flights, self._wishes, self.commands, self.actuators,
-            self.agents, self.moving, self.notes, self._bell, told, read_only=self.read_only, log=log,
-            clock=clock,
+            self, self._looker, self.overlay, self.flights, routes, self._wishes, self.commands,
+            self.actuators, self.agents, self.moving, self.notes, self._bell, told,
+            read_only=self.read_only, log=log, clock=clock,
         )  # fmt: skip
 
     @classmethod

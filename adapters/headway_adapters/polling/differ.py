@@ -206,6 +206,11 @@ def _noted(before: JobDescription, after: JobDescription) -> dict[str, Any] | No
     return before.attributes if notes is None else {**(before.attributes or {}), "notes": notes}
 
 
+def alike(one: JobDescription, other: JobDescription, now: float) -> bool:
+    """Whether two descriptions of a waiting job differ in nothing but what changes by itself."""
+    return _essence(one, now, None) == _essence(other, now, None)
+
+
 def _essence(job: JobDescription, now: float, held: bool | None) -> JobDescription:
     """A description without what changes by itself: times that passed, holds (events of their own)."""
     begin = job.begin_time if job.begin_time is not None and job.begin_time > now else None

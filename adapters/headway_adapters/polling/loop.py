@@ -23,6 +23,7 @@ from headway_adapters.polling.moves import Moves
 from headway_adapters.polling.notes import Notes
 from headway_adapters.polling.oddities import Oddities
 from headway_adapters.polling.overlay import Overlay
+from headway_adapters.polling.routes import Routes
 from headway_adapters.polling.snapshot import Snapshot
 from headway_adapters.polling.system import BatchSystem
 from headway_adapters.polling.wishes import Wishes
@@ -36,7 +37,7 @@ class Loop(Generic[DetailT, PayloadT]):
 
     def __init__(
         self, system: BatchSystem[DetailT, PayloadT], looker: Looker[DetailT], overlay: Overlay[DetailT],
-        flights: Flights[PayloadT], wishes: Wishes[DetailT, PayloadT], commands: Commands,
+        flights: Flights[PayloadT], routes: Routes, wishes: Wishes[DetailT, PayloadT], commands: Commands,
         actuators: Actuators, agents: Agents, moves: Moves, notes: Notes, bell: Bell, told: list[ev.Event],
         *, read_only: bool, log: Any, clock: Callable[[], float],
     ) -> None:  # fmt: skip
@@ -46,6 +47,7 @@ class Loop(Generic[DetailT, PayloadT]):
         self._looker = looker
         self._overlay = overlay
         self._flights = flights
+        self._routes = routes
         self._wishes = wishes
         self._commands = commands
         self._actuators = actuators
@@ -187,7 +189,7 @@ class Loop(Generic[DetailT, PayloadT]):
 
     def _differences(self, old: Snapshot | None, shown: Snapshot, look: Look[DetailT]) -> list[ev.Event]:
         """What happened since the look before (not yet in order)."""
-        events = [*self._moves.told(), *differ.diff_jobs(old, shown)]
+        events = [*self._moves.told(), *self._routes.looked(differ.diff_jobs(old, shown), old, shown)]
         since = old if old is not None else self._described
         self._described = None
         if since is not None:

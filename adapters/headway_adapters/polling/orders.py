@@ -22,6 +22,7 @@ from headway_adapters.polling.flights import Flights
 from headway_adapters.polling.look import DetailT, PayloadT
 from headway_adapters.polling.moves import Moves
 from headway_adapters.polling.overlay import Overlay
+from headway_adapters.polling.routes import Routes
 from headway_adapters.polling.system import BatchSystem
 from headway_adapters.polling.words import Unfit
 
@@ -34,14 +35,16 @@ class Orders(Generic[DetailT, PayloadT]):
 
     def __init__(
         self, system: BatchSystem[DetailT, PayloadT], overlay: Overlay[DetailT],
-        flights: Flights[PayloadT], commands: Commands, moves: Moves, actuators: Actuators, agents: Agents,
-        told: list[ev.Event], *, soon: Callable[[], None], log: Any, clock: Callable[[], float],
+        flights: Flights[PayloadT], routes: Routes, commands: Commands, moves: Moves, actuators: Actuators,
+        agents: Agents, told: list[ev.Event], *, soon: Callable[[], None], log: Any,
+        clock: Callable[[], float],
     ) -> None:  # fmt: skip
         """``told``: events that the next answer of the adapter has. ``soon``: makes the next look come soon.
         ``clock``: absolute seconds."""
         self._system = system
         self._overlay = overlay
         self._flights = flights
+        self._routes = routes
         self._commands = commands
         self._moves = moves
         self._actuators = actuators
@@ -139,6 +142,8 @@ class Orders(Generic[DetailT, PayloadT]):
             return self._agents.swap(decision)
         if isinstance(decision, d.Signal):
             return self._signal_running(decision)
+        if isinstance(decision, d.Route):
+            return self._route(decision, now)
         problem = self._act(decision)
         if problem is None:
             return self._system.carry_out(decision, now)
@@ -179,6 +184,23 @@ class Orders(Generic[DetailT, PayloadT]):
         if job is None or job.state not in ("starting", "running"):
             return Outcome(False, f"job {decision.job_id} does not run")
         return self.signal(decision.job_id, decision.signal)
+
+    def _route(self, decision: d.Route, now: float) -> Outcome:
+        """Send a job that waits to another pool; a look tells when it is there."""
+        job_id, pool = decision.job_id, decision.pool
+        job, last = self._overlay.known(job_id), self._overlay.snapshot
+        if job is None or job.state != "pending":
+            return Outcome(False, f"job {job_id} does not wait")
+        if job_id in self._flights:
+            return Outcome(False, f"a start of job {job_id} is on its way")
+        if job_id in self._routes:
+            return Outcome(True, f"job {job_id} is on its way to another pool already")
+        if last is None or pool not in last.pools or not self._system.drives(pool):
+            return Outcome(False, f"{pool!r} is not a pool that headway drives")
+        outcome = self._system.carry_out(decision, now)
+        if outcome.accepted:
+            self._routes.ordered(decision)
+        return outcome
 
     def _act(self, decision: d.Decision) -> str | None:
         """Have the site's commands do it: "" or why not; None: it is the batch system's to do."""

@@ -25,6 +25,7 @@ The others have a default, which a batch system overrides where it needs to:
 :meth:`tend`           housekeeping after a look (take jobs over, clear what is left behind)
 :meth:`news`           what a look tells besides jobs, nodes and reservations
 :meth:`rules`          in which pools a start that is not headway's is worth a word
+:meth:`drives`         to which pools jobs may be sent (decision ``Route``)
 :meth:`signalling`     the command that sends a job's processes a signal, for migration handlers
 :meth:`drain`          takes a node out of service; with ``drains = True`` nodes can then sleep through
                        the site's own commands (:mod:`headway_adapters.polling.actuators`)
@@ -151,6 +152,10 @@ class BatchSystem(abc.ABC, Generic[DetailT, PayloadT]):
     def rules(self, pool: str) -> bool:
         """Whether only headway starts jobs of this pool: a start from elsewhere is counted and told."""
         return False
+
+    def drives(self, pool: str) -> bool:
+        """Whether headway starts the jobs of this pool, which a look showed: jobs are sent to no other."""
+        return True
 
     def lacks(self, kind: type[d.Decision]) -> str:
         """That a decision of this kind cannot be carried out, and why, for a person."""

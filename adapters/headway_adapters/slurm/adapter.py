@@ -48,7 +48,7 @@ _TWICE = "duplicate jobid"
 CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
     {
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.SetTimeLimit,
-        d.Annotate, d.Resize, d.Signal, d.Reserve, d.Unreserve,
+        d.Annotate, d.Resize, d.Signal, d.Reserve, d.Unreserve, d.Route,
     }
 )  # fmt: skip
 
@@ -147,6 +147,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         what = "nodes that Slurm drained because a job was started twice on them (Duplicate jobid)"
         return (*super().oddities(), Oddity(self.system, what, len(twice), last.time, ", ".join(twice[:5])))
 
+    def drives(self, pool: str) -> bool:
+        return pool in self.options.partitions
+
     # ------------------------------------------------------------------ starts
 
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[Pinned]]:
@@ -192,6 +195,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         existing = None
         if isinstance(decision, d.Resize) and known is not None and known.job.request.parts:
             return Outcome(False, f"job {job_id} has several components: Slurm does not shrink such a job")
+        if isinstance(decision, d.Route) and known is not None and known.job.request.parts:
+            return Outcome(False, f"job {job_id} has several components, which Slurm would move one by one")
         if isinstance(decision, d.Reserve) and self.overlay.snapshot is not None:
             existing = self.overlay.snapshot.reservations.get(decision.reservation.id)
         try:

@@ -275,6 +275,9 @@ def plan(
     if isinstance(decision, d.Unreserve):
         key = name(RESERVATION_PREFIX + decision.reservation_id, "a reservation")
         return Plan((("scontrol", "delete", f"ReservationName={key}"),))
+    if isinstance(decision, d.Route):
+        where = name(decision.pool, "a partition")
+        return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"Partition={where}"),))
     if isinstance(decision, d.PowerDown):
         return Plan((power(decision.nodes, "POWER_DOWN"),))
     if isinstance(decision, d.PowerUp):

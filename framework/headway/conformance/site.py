@@ -40,6 +40,7 @@ CAN: Mapping[str, str] = MappingProxyType({
     "holds": "a user can hold a job (Wanted.held) and release it (release)",
     "shapes": "a job can ask for any number of processors on each of several nodes",
     "parts": "a job can have several parts that start together (bring_parts)",
+    "pools": "there is a second pool over the same nodes (second_pool)",
     "signals": "a signal ends a job that does not catch it",
     "drain": "an operator can take a node out of service and put it back (drain, undrain)",
     "changes": "the commands that changed something are known (changes)",
@@ -117,7 +118,7 @@ class Site(abc.ABC):
         """A new adapter of this cluster.
 
         ``options``: more of its options; ``command_timeout`` for sites that can "outage" or "slow-start", and
-        what :meth:`reserving` and :meth:`telling` answer.
+        what :meth:`reserving`, :meth:`telling` and :meth:`second_pool` answer.
         """
 
     @abc.abstractmethod
@@ -183,6 +184,11 @@ class Site(abc.ABC):
     def reserving(self) -> dict[str, Any]:
         """Prepare the cluster for reservations; the adapter's options with which it makes them."""
         return {}
+
+    def second_pool(self) -> tuple[str, dict[str, Any]]:
+        """A pool over the same nodes besides the pool of the tests' jobs, and the adapter's options with
+        which it drives both. Goes with "pools"."""
+        raise NotImplementedError
 
     def telling(self) -> dict[str, Any]:
         """Prepare the cluster for notes at jobs; the adapter's options with which it writes them."""

@@ -155,6 +155,7 @@ def test_starts_that_cannot_be_written(start: d.Start, asked: int, why: str) -> 
         (d.SetTimeLimit("5", 90.0), ["bmod -W 2 5"]),
         (d.SetTimeLimit("5", 3600.0), ["bmod -W 60 5"]),
         (d.Unreserve("r1"), ["brsvdel headway_r1"]),
+        (d.Route("4[2]", "long"), ["bswitch long '4[2]'"]),
         (d.PowerDown(("h1", "h2")), ["badmin hpower suspend h1 h2"]),
         (d.PowerUp(("h1",)), ["badmin hpower resume h1"]),
     ],
@@ -236,7 +237,7 @@ def test_what_cannot_be_written_is_refused(decision: d.Decision) -> None:
 def test_nothing_strange_ever_becomes_part_of_a_command(text: str) -> None:
     decisions: list[d.Decision] = [
         d.Hold(text), d.Kill(text), d.Requeue(text), d.SetTimeLimit(text, 60.0), d.Unreserve(text),
-        d.PowerDown((text,)), d.Resize(text, 2),
+        d.PowerDown((text,)), d.Resize(text, 2), d.Route(text, "long"), d.Route("5", text),
     ]  # fmt: skip
     for decision in decisions:
         try:

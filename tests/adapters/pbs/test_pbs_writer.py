@@ -75,7 +75,7 @@ def test_a_start_that_cannot_be_written(placement: Any, chunks: list[Chunk], say
         (d.Suspend("1.s"), "qsig -s admin-suspend 1.s"), (d.Resume("1.s"), "qsig -s admin-resume 1.s"),
         (d.SetTimeLimit("1.s", 5400.5), "qalter -l walltime=01:30:01 1.s"),
         (d.Resize("1.s", 16, (("h[0]", 8), ("h[1]", 8))), "pbs_release_nodes -j 1.s g[0]"),
-        (d.Unreserve("r1"), "pbs_rdel R5.s"),
+        (d.Unreserve("r1"), "pbs_rdel R5.s"), (d.Route("1.s", "long"), "qmove long 1.s"),
     ],
 )  # fmt: skip
 def test_every_other_decision(decision: d.Decision, argv: str) -> None:
@@ -102,6 +102,15 @@ def test_a_note_ends_no_quotes(key: str, value: str, before: str) -> None:
     except writer.Unfit:
         return
     assert re.fullmatch(r'headway_notes="[A-Za-z0-9_.,:;=@\[\]/+ -]*"', written)
+
+
+@pytest.mark.parametrize(
+    "route",
+    [d.Route("1[2].s", "long"), d.Route("1.s", "long@there"), d.Route("1.s", "-x"), d.Route("x", "long")],
+)
+def test_a_route_that_cannot_be_written(route: d.Route) -> None:
+    with pytest.raises(writer.Unfit):
+        writer.plan(route, now=0.0)
 
 
 def test_torque_suspends_in_its_own_way() -> None:

@@ -112,6 +112,7 @@ def test_what_is_restored_is_what_the_user_asked_for() -> None:
             d.Annotate("7", "protect", "a=B-1,c=D"),
             ["scontrol update JobId=7 Comment=headway-protect:a=B-1,c=D"],
         ),
+        (d.Route("7_3", "long"), ["scontrol update JobId=7_3 Partition=long"]),
         (d.Unreserve("exam"), ["scontrol delete ReservationName=headway_exam"]),
         (d.PowerDown(("n1", "n2")), ["scontrol update NodeName=n[1-2] State=POWER_DOWN"]),
         (d.PowerUp(("n1",)), ["scontrol update NodeName=n1 State=POWER_UP"]),
@@ -150,6 +151,9 @@ def test_a_reservation_for_a_job_does_not_end_the_job() -> None:
         d.Annotate("7", "protect", "two words"),
         d.Checkpoint("7"),
         d.Resize("7", 8),
+        d.Route("7", "two partitions"),
+        d.Route("7", "a,b"),
+        d.Route("7", ""),
     ],
 )
 def test_what_slurm_cannot_do_is_refused(decision: d.Decision) -> None:
@@ -191,6 +195,7 @@ def anything(draw: st.DrawFn) -> d.Decision:
                 d.Kill(job), d.Suspend(job), d.Requeue(job), d.Hold(job), d.Release(job),
                 d.SetTimeLimit(job, 60.0), d.Reserve(reservation), d.Unreserve(job),
                 d.Annotate(job, node, other), d.Annotate("7", "protect", other),
+                d.Route(job, other), d.Route("7", other),
                 d.PowerDown((node,)), d.Start("7", ((node, 1), (other, 2))), d.Start(job, (("n1", 1),)),
             ]
         )
