@@ -49,7 +49,7 @@ class GurReproduction:
     """The experiments of Yoshimoto, Kovatch and Andrews 2005."""
 
     title = "GUR: reservations at several sites (Yoshimoto, Kovatch and Andrews 2005)"
-    published = Published(system="open", workloads=1, intervals=False)
+    published = Published(system="open", intervals=False)
 
     def __init__(
         self,
@@ -211,6 +211,7 @@ MEASURES = (
     ("node-seconds in vain", "node-seconds held in vain", "", 1.0),
     ("late", "start after the best possible, of the accepted", "min", 1 / 60),
     ("added load", "load that all metajobs add", "%", 100.0),
+    ("wait", "wait of a batch job without metajobs", "min", 1 / 60),
     ("extra wait", "further wait of a batch job, also of a later job", "min", 1 / 60),
 )
 

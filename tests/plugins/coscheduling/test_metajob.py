@@ -104,6 +104,8 @@ def test_a_missing_field_is_named(field):
         ("= yes", "= perhaps", "machine_preference_reorder", "expected yes or no, found 'perhaps'"),
         ("datastar655, p", "datastar, p", "machine_preference", "datastar is not among the machines"),
         ("'max_int': 2}", "'max_int': 0}", "machines_dict_string", "purduesp: expected 0 <= min <= max"),
+        ("'min_int': 1, 'max_int': 2", "'min_int': -1, 'max_int': 2", "machines_dict_string",
+         "purduesp: expected 0 <= min <= max, found min -1"),
         ("'max_int': 2}", "'max': 2}", "machines_dict_string", "purduesp: there is no 'max'."),
         (", 'max_int': 2}", "}", "machines_dict_string", "purduesp: max_int: missing"),
         ("'max_int': 2}", "'max_int': '2'}", "machines_dict_string", "max_int: expected a whole number"),

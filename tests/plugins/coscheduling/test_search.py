@@ -227,6 +227,22 @@ def test_window_first_finds_the_earliest_start_of_all_divisions():
     assert found(sites, plain).start == 60
 
 
+def test_window_first_drops_a_division_that_was_denied():
+    sites = EmulatedSites({"B": site(8, (0, 1000, 6)), "A": site(4, (0, 50, 3))})
+    done = found(sites, metajob(4, 30, (0, 200), reorder=False, B=(1, 4), A=(0, 3)), window_first=True)
+    assert after_trials(done) == rows(
+        "D B 4 place", "D B 3 place", "M B 2 0", "M A 2 50", "X A", "X B", "M B 1 0", "M A 3 50", "X A",
+        "X B", "M B 2 50", "M A 2 50", "B B", "B A",
+    )  # fmt: skip
+
+
+def test_a_machine_with_max_0_is_not_asked():
+    sites = EmulatedSites({"A": site(4), "B": site(4)})
+    done = found(sites, metajob(3, 10, (0, 20), B=(0, 0), A=(1, 4)))
+    assert done.log == rows("P A 2 0", "M A 3 0", "B A")
+    assert (done.order, done.delays["B"]) == (["A", "B"], float("inf"))
+
+
 def test_a_site_with_fixed_starts_slides_by_the_step():
     sites = EmulatedSites({"F": site(4, (0, 500, 4), fixed=True)})
     done = found(sites, metajob(4, 100, (0, 2000), F=(1, 4)), slide=300)
