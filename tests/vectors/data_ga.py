@@ -35,10 +35,12 @@ def draws_of(case) -> Draws:
 def instance(found: dict[str, Any]) -> Tables:
     free = found.get("nact")
     replicas = {int(name): Replica(*at) for name, at in (found.get("replicas") or {}).items()}
-    if "td" in found:
-        return Tables(
-            found["jobs"], found["td"], found["hop"], found["compute"], found.get("direct"), free, replicas
-        )
+    if "sizes" not in found:
+        direct, nodes = found.get("direct"), len(found["compute"][0]) if found["compute"] else 1
+        # Without replicas, times of stores may be missing.
+        transfer = found.get("td") or [[0.0]] * len(direct or ())
+        hop = found.get("hop") or [[[0.0] * nodes]] * len(transfer)
+        return Tables(found["jobs"], transfer, hop, found["compute"], direct, free, replicas)
     batch = Batch(
         found["sizes"], found["sources"], found["remote_store"], found["store_node"], found["remote_node"],
         found["jobs"], found.get("k", 300),
@@ -117,6 +119,8 @@ def answer_generate(case):
     draws = draws_of(case)
     other = {"a": "zipf", "exponent": "zipf"}
     params = {other.get(name, name): value for name, value in case.get("params", {}).items()}
+    for name in [name for name, value in params.items() if isinstance(value, list)]:
+        params["low"], params["high"] = params.pop(name)
     batch = generate(draws, Recipe(**params))
     return {"instance": dict(vars(batch)), "drawn": draws.count}
 
