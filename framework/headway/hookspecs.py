@@ -278,7 +278,9 @@ class HookSpecs:
         ``"prediction"``
             what the plugin's prediction of the job's runtime follows from, as the end of a sentence.
         ``"no prediction"``
-            why the plugin does not predict the job's runtime although it could have."""
+            why the plugin does not predict the job's runtime although it could have.
+        ``"site"``
+            why the plugin sends a job of a federation to another site, or leaves it where it is."""
 
     @hookspec
     def migrate(self) -> MigrationHandler | None:

@@ -77,8 +77,16 @@ def job_lines(inquiry: Inquiry, job: Job) -> list[str]:
             f"It {_VERBS[job.status]}{_where(placement, tier)}, {_expected(job, clock)}.",
             *_suspended(inquiry, job),
             *_moved(job, wished),
+            *_sited(inquiry, job),
         ]
-    return [*lines, *waits(inquiry, job)]
+    return [*lines, *waits(inquiry, job), *_sited(inquiry, job)]
+
+
+def _sited(inquiry: Inquiry, job: Job) -> Iterator[str]:
+    """Why a job of a federation goes to another site, or does not."""
+    if inquiry.state.catalogue is not None:
+        for _, said in inquiry.said(job, "site", inquiry.clock):
+            yield f"{said}."
 
 
 def _asks(inquiry: Inquiry, job: Job) -> str:

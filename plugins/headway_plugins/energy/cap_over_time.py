@@ -203,26 +203,34 @@ class CapOverTime:
         return watts
 
 
-def read_prices(path: Path, text: str, zone: zoneinfo.ZoneInfo) -> list[tuple[float, float]]:
-    """``(seconds since the epoch, price)`` of a file's text, by time. Raises :class:`UserError`."""
+def read_prices(
+    path: Path,
+    text: str,
+    zone: zoneinfo.ZoneInfo,
+    column: str = "price",
+    of: str = "plugin 'power-cap': prices",
+) -> list[tuple[float, float]]:
+    """``(seconds since the epoch, price)`` of a file's text, by time. Raises :class:`UserError`.
+
+    ``column``: what has the values; ``of``: plugin and option, for messages."""
     try:
         rows = csv.DictReader(io.StringIO(text, newline=""))
         columns = rows.fieldnames or ()
-        if not {"time", "price"} <= set(columns):
+        if not {"time", column} <= set(columns):
             found = ", ".join(columns) or "none"
-            raise UserError(f"{path}, line 1: expected the columns time and price, found {found}")
+            raise UserError(f"{path}, line 1: expected the columns time and {column}, found {found}")
         prices: list[tuple[float, float]] = []
         for row in rows:
             where = f"{path}, line {rows.line_num}"
             moment = _moment(row["time"], zone, where)
-            price = _number(row["price"])
+            price = _number(row[column])
             if price is None:
-                raise UserError(f"{where}: expected a price, found {row['price']!r}")
+                raise UserError(f"{where}: expected a {column}, found {row[column]!r}")
             if prices and moment <= prices[-1][0]:
                 raise UserError(f"{where}: expected times that rise, found {row['time']}")
             prices.append((moment, price))
     except csv.Error as error:
-        raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {error}") from error
+        raise UserError(f"{of}: {path} cannot be read: {error}") from error
     if not prices:
         raise UserError(f"{path}: expected prices, found none")
     return prices

@@ -27,7 +27,7 @@ Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(
 _Names = Annotated[list[str], pydantic.Field(min_length=1)]
 
 
-def _known_signal(name: str) -> str:
+def known_signal(name: str) -> str:
     if f"SIG{name}" not in signal.Signals.__members__ or name in ("KILL", "STOP", "CONT"):
         raise ValueError(f"expected a signal that a job can catch, such as TERM or USR1, found {name!r}")
     return name
@@ -100,7 +100,7 @@ class Rule(pydantic.BaseModel):
         default=0.0,
         description="seconds between a first signal to a victim and its requeue, end or suspension",
     )
-    signal: Annotated[str, pydantic.AfterValidator(_known_signal)] = pydantic.Field(
+    signal: Annotated[str, pydantic.AfterValidator(known_signal)] = pydantic.Field(
         default="TERM", description="the signal that a victim gets at the beginning of the grace time"
     )
 
