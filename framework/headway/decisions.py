@@ -199,6 +199,17 @@ class Route(Decision, frozen=True):
     reason: str = ""
 
 
+class Bind(Decision, frozen=True):
+    """Let a pending job run in this reservation alone; "" lets it run outside of reservations again."""
+
+    job_id: str
+    reservation_id: str
+    reason: str = ""
+    #: Where the job waits when it is bound no more; needed where jobs of reservations have queues of their
+    #: own (PBS).
+    pool: str = ""
+
+
 class Copy(Decision, frozen=True):
     """Copy a dataset to the store of a site from the store of another."""
 
@@ -240,6 +251,7 @@ AnyDecision = (
     | Unreserve
     | SubmitSubjob
     | Route
+    | Bind
     | Copy
     | Drop
 )
@@ -250,7 +262,7 @@ DECISION_TYPES: dict[str, type[Decision]] = {
     for kind in (
         Start, Hold, Release, Suspend, Resume, Checkpoint, Migrate, Signal, Requeue, Kill, Cancel,
         SetTimeLimit, Annotate, Resize, SwapTiers, SetFrequency, PowerDown, PowerUp, Reserve, Unreserve,
-        SubmitSubjob, Route, Copy, Drop,
+        SubmitSubjob, Route, Bind, Copy, Drop,
     )
 }  # fmt: skip
 

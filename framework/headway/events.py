@@ -231,6 +231,21 @@ class ReservationReturned(Event, frozen=True):
     operator: bool = False
 
 
+class PluginAsked(Event, frozen=True):
+    """A user asks a plugin for something that is the plugin's own, such as a metajob."""
+
+    #: The key by which its answer is found; "" when no client waits for an answer.
+    request: str
+    #: The plugin's name; another plugin leaves the event alone.
+    plugin: str
+    #: What the user wants, in a word of the plugin's.
+    verb: str
+    #: What it is about, in JSON. The plugin checks it: a user wrote it.
+    text: str = ""
+    user: str = ""
+    operator: bool = False
+
+
 class PoolChanged(Event, frozen=True):
     """A pool appeared, or its description changed. Whether it is flat cannot change."""
 
@@ -397,6 +412,7 @@ AnyEvent = (
     | ElasticCommandReceived
     | ReservationRequested
     | ReservationReturned
+    | PluginAsked
     | PoolChanged
     | NodeUp
     | NodeDown

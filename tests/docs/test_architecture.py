@@ -76,7 +76,7 @@ def test_the_table_of_events_says_who_produces_which():
     adapters = ROOT / "adapters" / "headway_adapters"
     names_of_shared = (
         "differ.py", "loop.py", "orders.py", "flights.py", "wishes.py", "actuators.py", "moves.py",
-        "agents.py",
+        "agents.py", "routes.py",
     )  # fmt: skip
     shared = [adapters / "polling" / name for name in names_of_shared]
     files = {

@@ -12,6 +12,7 @@ from headway import events as ev
 from headway.decisions import (
     DECISION_TYPES,
     Annotate,
+    Bind,
     Cancel,
     Checkpoint,
     Copy,
@@ -86,6 +87,8 @@ ALLOWED = [
     Unreserve("r"),
     SubmitSubjob("runs", described("runs.1", 1, pool="pool", attributes={BUNDLE: "runs"})),
     Route("waits", "other"),
+    Bind("waits", "kept"),
+    Bind("waits", ""),
     Copy("d", "south", "north"),
     Drop("e", "south"),
 ]
@@ -105,6 +108,10 @@ REFUSED = [
     Route("runs", "other"),
     Route("waits", "pool"),
     Route("waits", "nowhere"),
+    Bind("nobody", "kept"),
+    Bind("runs", "kept"),
+    Bind("waits", "nowhere"),
+    Bind("waits", "job_runs"),
     Copy("e", "south", "north"),
     Copy("d", "south", "east"),
     Copy("large", "south", "north"),
@@ -157,7 +164,13 @@ SITES = Sites(
 def machine(*plugins: Any, **more: Any) -> Scheduler:
     """Four nodes of four processors at time 10: a job runs on the first, two share the second in both tiers,
     one lends the third's, one waits."""
-    cluster = node_cluster(*alike(4, 4), pools=("pool", "other"), suspended_lend=True, sites=SITES)
+    reserved = (
+        Reservation("kept", 200.0, 300.0, nodes=("n3",)),
+        Reservation("job_runs", 400.0, 500.0, nodes=("n3",), ours=True),
+    )
+    cluster = node_cluster(
+        *alike(4, 4), pools=("pool", "other"), suspended_lend=True, sites=SITES, reservations=reserved
+    )
     made = Scheduler(cluster, plugged(*plugins), **more)
     made.state.watch_tenants()
     sizes = {"runs": 2, "front": 4, "behind": 4, "aside": 4, "waits": 2}
@@ -183,6 +196,7 @@ def known(scheduler: Scheduler) -> dict[str, Any]:
         job.id: (
             job.status, job.estimate, job.expected_end, job.expected_runtime, job.processors, job.placement,
             job.tier, job.gone_by, job.aside, job.lends, job.frequency, job.start_time, job.bound_for,
+            job.description.reservation, job.unconditional,
         )
         for job in state.jobs.values()
     }  # fmt: skip
@@ -191,6 +205,7 @@ def known(scheduler: Scheduler) -> dict[str, Any]:
         "jobs": jobs,
         "reservations": dict(state.reservations),
         "foreseen": dict(state.foreseen),
+        "before a binding": dict(state.before_binding),
         "before a move": dict(state.before_move),
         "before growth": dict(state.before_growth),
         "returning": set(state.returning),
@@ -263,6 +278,8 @@ PAIRS = [
     (SwapTiers("behind", "front"), SwapTiers("front", "behind")),
     (SetTimeLimit("runs", 500.0), Kill("runs")),
     (Resume("aside"), Reserve(reservation())),
+    (Bind("waits", "kept"), Bind("waits", "")),
+    (Bind("waits", "kept"), SetTimeLimit("waits", 500.0)),
 ]
 
 

@@ -290,6 +290,8 @@ class LsfJobs(LsfServer):
         self._change_times(job, chosen, settings)
         if "-mn" in chosen:
             settings["hosts"] = ()
+        if "-Un" in chosen:
+            settings["reservation"] = ""
         if "-J" in chosen:
             job.name = _one_line(chosen["-J"])
         if "-q" in chosen:

@@ -16,7 +16,24 @@ _VALUES = (
     "-J", "-n", "-W", "-q", "-w", "-b", "-P", "-R", "-m", "-o", "-e", "-i", "-oo", "-eo", "-M", "-G", "-g",
     "-app", "-sp", "-U", "-Jd", "-u", "-k", "-cwd", "-env", "-c", "-F", "-v", "-S", "-t", "-We", "-E", "-L",
 )  # fmt: skip
-_FLAGS = ("-H", "-r", "-rn", "-x", "-xn", "-N", "-B", "-ar", "-V", "-Wn", "-bn", "-wn", "-Pn", "-spn", "-mn")
+_FLAGS = (
+    "-H",
+    "-r",
+    "-rn",
+    "-x",
+    "-xn",
+    "-N",
+    "-B",
+    "-ar",
+    "-V",
+    "-Wn",
+    "-bn",
+    "-wn",
+    "-Pn",
+    "-spn",
+    "-mn",
+    "-Un",
+)
 
 
 def stat_of(job: Job) -> str:

@@ -27,6 +27,7 @@ from headway.results import Activity, CapacityChange, JobResult, NodePower, Part
 from headway.workload.jobs import Begun, Follows, TraceCommand, TraceJob
 from headway.workload.sharing import Sharing
 from headway_adapters.emulated import faults as _faults
+from headway_adapters.emulated.binding import Binding
 from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.commands import Commands
 from headway_adapters.emulated.dependencies import Dependencies
@@ -65,7 +66,7 @@ class EmulatedAdapter(ClusterAdapter):
     capabilities = frozenset({
         dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
         dec.SetTimeLimit, dec.Resize, dec.Reserve, dec.Unreserve, dec.SwapTiers, dec.Migrate,
-        dec.SubmitSubjob, dec.Signal, dec.Route,
+        dec.SubmitSubjob, dec.Signal, dec.Route, dec.Bind,
     })  # fmt: skip
     #: Where jobs can be suspended at all.
     suspended_lend = True
@@ -129,7 +130,7 @@ class EmulatedAdapter(ClusterAdapter):
         sleep.begin_asleep(power or {})
         #: What carries out a decision; it returns why not, or "".
         self._actions = _actions(machine, starts, ends, sleep, self._rates, said, tiers, bundles)
-        self._actions |= _of_queues(reservations, self.routes)
+        self._actions |= _of_queues(machine, reservations, self.routes)
         self._partitions = None
         if cluster.wiring is not None:
             self._partitions = Partitions(machine, starts, ends, guard, failures, self._faults, self._rng)
@@ -277,12 +278,15 @@ class EmulatedAdapter(ClusterAdapter):
         return self._machine.results()
 
 
-def _of_queues(reservations: Reservations, routes: Routes) -> dict[type[dec.Decision], Callable[[Any], str]]:
+def _of_queues(
+    machine: Machine, reservations: Reservations, routes: Routes
+) -> dict[type[dec.Decision], Callable[[Any], str]]:
     """What carries out decisions that concern no execution."""
     return {
         dec.Reserve: reservations.reserve,
         dec.Unreserve: reservations.unreserve,
         dec.Route: routes.route,
+        dec.Bind: Binding(machine, reservations).bind,
     }
 
 

@@ -158,6 +158,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
         existing = None
         if isinstance(decision, d.Reserve) and snapshot is not None:
             existing = snapshot.reservations.get(decision.reservation.id)
+        elif isinstance(decision, d.Bind) and snapshot is not None:
+            existing = snapshot.reservations.get(decision.reservation_id)
         slots = {name: node.processors for name, node in snapshot.nodes.items()} if snapshot else {}
         try:
             plan = writer.plan(

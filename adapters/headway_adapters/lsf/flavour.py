@@ -21,7 +21,7 @@ COMMON: frozenset[type[d.Decision]] = frozenset(
     }
 )  # fmt: skip
 #: Of the most able flavour; options add to that.
-POSSIBLE: frozenset[type[d.Decision]] = COMMON | {d.SetTimeLimit, d.Reserve, d.Unreserve}
+POSSIBLE: frozenset[type[d.Decision]] = COMMON | {d.SetTimeLimit, d.Reserve, d.Unreserve, d.Bind}
 #: Of the most able flavour under the most generous configuration.
 EVERYTHING: frozenset[type[d.Decision]] = POSSIBLE | {d.PowerDown, d.PowerUp, d.SetFrequency}
 
@@ -46,7 +46,7 @@ class Flavour:
         if self.running_limits:
             able.add(d.SetTimeLimit)
         if self.ibm:
-            able |= {d.Reserve, d.Unreserve}
+            able |= {d.Reserve, d.Unreserve, d.Bind}
             if options.power:
                 able |= {d.PowerDown, d.PowerUp}
         return frozenset(able)
@@ -60,7 +60,7 @@ class Flavour:
         if kind is d.SetTimeLimit:
             allowed = " unless lsf.conf has LSB_MOD_ALL_JOBS=Y" if self.ibm else ""
             return f"it refuses to change the limit of a running job{allowed}"
-        if kind in (d.Reserve, d.Unreserve):
+        if kind in (d.Reserve, d.Unreserve, d.Bind):
             return "brsvadd is IBM Spectrum LSF's"
         if kind in (d.PowerDown, d.PowerUp):
             if self.ibm:

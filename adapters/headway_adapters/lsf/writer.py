@@ -224,7 +224,8 @@ def plan(
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``slots``: the slots of each host. ``placement``: where the job runs;
-    ``pending``: it does not. ``description``: its description.
+    ``pending``: it does not. ``reservation_exists``: headway has made the reservation. ``description``: its
+    description.
     """
     if type(decision) in _BY_ID:
         return Plan((_BY_ID[type(decision)](decision.job_id),))  # type: ignore[attr-defined]
@@ -246,10 +247,23 @@ def plan(
     if isinstance(decision, d.Unreserve):
         key = name(RESERVATION_PREFIX + decision.reservation_id, "a reservation")
         return Plan((("brsvdel", key),))
+    if isinstance(decision, d.Bind):
+        return Plan((_bind(decision, reservation_exists, pending=pending),))
     if isinstance(decision, d.PowerDown | d.PowerUp):
         verb = "suspend" if isinstance(decision, d.PowerDown) else "resume"
         return Plan((("badmin", "hpower", verb, *_some(decision.nodes)),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on LSF")
+
+
+def _bind(decision: d.Bind, ours: bool, *, pending: bool) -> Argv:
+    """Into a reservation, which ``ours`` says that headway made; or out of any."""
+    job_id = job(decision.job_id)
+    if not pending:
+        raise Unfit(f"job {job_id} no longer waits: LSF binds only pending jobs to a reservation")
+    if not decision.reservation_id:
+        return ("bmod", "-Un", job_id)
+    key = decision.reservation_id
+    return ("bmod", "-U", name(RESERVATION_PREFIX + key if ours else key, "a reservation"), job_id)
 
 
 def _some(names: Iterable[str]) -> list[str]:

@@ -160,7 +160,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         reservation = ""
         if isinstance(decision, d.Reserve):
             reservation = look.reservations.get(decision.reservation.id, "")
-        elif isinstance(decision, d.Unreserve):
+        elif isinstance(decision, d.Unreserve | d.Bind):
             reservation = look.reservations.get(decision.reservation_id, "")
         try:
             plan = writer.plan(
@@ -197,4 +197,4 @@ def _adjusted(able: frozenset[type[d.Decision]], options: PbsOptions) -> frozens
     if options.flavour == "torque":
         return able - {d.Resize}
     able = able | {d.Annotate} if options.notes else able
-    return able | {d.Reserve, d.Unreserve} if options.reservations else able
+    return able | {d.Reserve, d.Unreserve, d.Bind} if options.reservations else able

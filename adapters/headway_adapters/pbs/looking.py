@@ -73,6 +73,7 @@ class Looking:
         self._place_ended(jobs)
         owners = {self._client.user, *checks.names(servers, "managers")}
         kept, ids = self._reservations(nodes.reserved, owners, world, mine, notes)
+        jobs = reservations.named(jobs, ids)
         snapshot = Snapshot(
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=kept,
             licences=for_ours(settings.licences, found.jobs, pools, first=before is None, notes=notes),

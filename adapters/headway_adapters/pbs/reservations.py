@@ -11,8 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+import msgspec
+
 from headway.model import Reservation
 from headway_adapters.pbs import select, values
+from headway_adapters.polling.snapshot import SnapshotJob
 
 #: Our reservations' names in PBS.
 PREFIX = "headway_"
@@ -95,3 +98,19 @@ def read(
             ),
         )
     return made
+
+
+def named(jobs: Mapping[str, SnapshotJob], ids: Mapping[str, str]) -> dict[str, SnapshotJob]:
+    """The jobs, of which a job in the queue of a reservation names the reservation. ``ids``: as of
+    :func:`read`."""
+    of_queue = {name.partition(".")[0]: key for key, name in ids.items()}
+    if not of_queue:
+        return dict(jobs)
+    return {
+        name: job
+        if job.job.pool not in of_queue
+        else msgspec.structs.replace(
+            job, job=msgspec.structs.replace(job.job, reservation=of_queue[job.job.pool])
+        )
+        for name, job in jobs.items()
+    }

@@ -36,6 +36,8 @@ _RESOURCE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _NOTES = re.compile(r"[A-Za-z0-9_.,:;=@\[\]/+ -]*")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
+#: Seconds that a reservation may take to be confirmed.
+_CONFIRMED_WITHIN = 10
 #: PBS's answers that mean that a job which was to be ended has ended.
 GONE = ("Unknown Job Id", "Unknown Job id", "Job has finished")
 #: Its answer about a job that runs already, or no longer waits: whether it does, the next look tells.
@@ -198,17 +200,39 @@ def plan(
             return _other_size(decision, pending)
         return _shrink(decision, running_on, hosts or {})
     if isinstance(decision, d.Route):
-        job_id = job(decision.job_id)
-        if "[" in job_id:
-            raise Unfit(f"job {job_id}: PBS moves a job array as a whole only, not an element of it")
-        return Plan((("qmove", name(decision.pool, "a queue"), job_id),))
+        return Plan((_route(decision),))
     if isinstance(decision, d.Reserve):
         return _reserve(decision.reservation, now, processors or {}, reservation)
     if isinstance(decision, d.Unreserve):
-        if not reservation:
-            raise Unfit(f"reservation {decision.reservation_id}: PBS has no reservation of that name")
-        return Plan((("pbs_rdel", name(reservation, "a reservation")),))
+        return Plan((("pbs_rdel", name(_known(reservation, decision), "a reservation")),))
+    if isinstance(decision, d.Bind):
+        return Plan((_bind(decision, reservation, waits=pending is not None),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on PBS")
+
+
+def _route(decision: d.Route) -> Argv:
+    """Into another queue."""
+    job_id = job(decision.job_id)
+    if "[" in job_id:
+        raise Unfit(f"job {job_id}: PBS moves a job array as a whole only, not an element of it")
+    return ("qmove", name(decision.pool, "a queue"), job_id)
+
+
+def _known(reservation: str, decision: d.Unreserve | d.Bind) -> str:
+    """PBS's id of the decision's reservation, which must exist."""
+    if not reservation:
+        raise Unfit(f"reservation {decision.reservation_id}: PBS has no reservation of that name")
+    return reservation
+
+
+def _bind(decision: d.Bind, reservation: str, *, waits: bool) -> Argv:
+    """Into the queue of a reservation, whose jobs PBS's own scheduler starts; or back into a queue."""
+    job_id = job(decision.job_id)
+    if not waits:
+        raise Unfit(f"job {job_id} no longer waits: PBS moves only queued jobs")
+    if not decision.reservation_id:
+        return ("qmove", name(decision.pool, "a queue"), job_id)
+    return ("qmove", name(_known(reservation, decision).partition(".")[0], "a reservation"), job_id)
 
 
 def limit(job_id: str, seconds: float) -> Argv:
@@ -281,7 +305,9 @@ def _reserve(reservation: Reservation, now: float, processors: Mapping[str, int]
         if one not in processors:
             raise Unfit(f"reservation {reservation.id}: {one!r} is not the name of a vnode")
         chunks.append(f"1:vnode={vnode(one)}:ncpus={processors[one]}")
-    argv = ["pbs_rsub", "-N", name(PREFIX + reservation.id, "a reservation"), *times]
+    # What PBS's scheduler does not confirm in time, PBS forgets: no look would show it.
+    patience = ["-I", f"-{_CONFIRMED_WITHIN}"]
+    argv = ["pbs_rsub", "-N", name(PREFIX + reservation.id, "a reservation"), *times, *patience]
     argv += ["-l", f"select={'+'.join(chunks)}", "-l", "place=excl"]
     if reservation.users:
         argv += ["-U", ",".join(name(one, "a user") for one in reservation.users)]

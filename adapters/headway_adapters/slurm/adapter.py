@@ -49,6 +49,7 @@ CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
     {
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.SetTimeLimit,
         d.Annotate, d.Resize, d.Signal, d.Reserve, d.Unreserve, d.Route,
+        d.Bind,
     }
 )  # fmt: skip
 
@@ -199,6 +200,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
             return Outcome(False, f"job {job_id} has several components, which Slurm would move one by one")
         if isinstance(decision, d.Reserve) and self.overlay.snapshot is not None:
             existing = self.overlay.snapshot.reservations.get(decision.reservation.id)
+        elif isinstance(decision, d.Bind) and self.overlay.snapshot is not None:
+            existing = self.overlay.snapshot.reservations.get(decision.reservation_id)
         try:
             plan = writer.plan(
                 decision,

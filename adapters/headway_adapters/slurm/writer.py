@@ -253,7 +253,8 @@ def plan(
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``running_nodes``: where the job runs. ``comment_free``: its
-    AdminComment may be written. ``comment``: what its Comment says. ``waits``: it is pending.
+    AdminComment may be written. ``reservation_exists``: headway has made the reservation. ``comment``: what
+    its Comment says. ``waits``: it is pending.
     """
     if type(decision) in _BY_ID:
         return Plan(_BY_ID[type(decision)](job(decision.job_id)))  # type: ignore[attr-defined]
@@ -278,11 +279,21 @@ def plan(
     if isinstance(decision, d.Route):
         where = name(decision.pool, "a partition")
         return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"Partition={where}"),))
+    if isinstance(decision, d.Bind):
+        return Plan((_bind(decision, reservation_exists),))
     if isinstance(decision, d.PowerDown):
         return Plan((power(decision.nodes, "POWER_DOWN"),))
     if isinstance(decision, d.PowerUp):
         return Plan((power(decision.nodes, "POWER_UP"),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on Slurm")
+
+
+def _bind(decision: d.Bind, ours: bool) -> Argv:
+    """Into a reservation, which ``ours`` says that headway made; or out of any."""
+    key = decision.reservation_id
+    if key:
+        key = name(RESERVATION_PREFIX + key if ours else key, "a reservation")
+    return ("scontrol", "update", f"JobId={job(decision.job_id)}", f"ReservationName={key}")
 
 
 def signal(job_id: str, name: str) -> Argv:

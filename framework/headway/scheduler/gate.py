@@ -18,6 +18,7 @@ from typing import Any
 
 from headway.decisions import (
     Annotate,
+    Bind,
     Cancel,
     Checkpoint,
     Copy,
@@ -46,6 +47,7 @@ from headway.decisions import (
 from headway.errors import StateError
 from headway.plugins import Problem
 from headway.state import Job, State, foresight
+from headway.state.binding import bind
 from headway.state.choices import face_start
 from headway.state.copies import begin_copy
 from headway.state.moves import StaysForNow, Undo, nothing
@@ -125,6 +127,7 @@ EFFECTS: dict[type[Decision], Effect] = {
     Suspend: _GOES,
     Reserve: Effect(foresight.reserve, about=lambda reserve: (("reservation", reserve.reservation.id),)),
     SubmitSubjob: Effect(_submit, "not submitted"),
+    Bind: Effect(bind, "not bound", _job("place")),
     Route: Effect(route, "not sent on", _job("place")),
     Copy: Effect(begin_copy, "not copied", lambda copy: (("dataset", copy.dataset, copy.site),)),
     Hold: _LATER,

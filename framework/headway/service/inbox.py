@@ -19,7 +19,13 @@ import msgspec
 
 from headway.adapter import Oddity, Outage, Outcome, StartsWait
 from headway.decisions import Answer, Decision
-from headway.events import ElasticCommandReceived, Event, ReservationRequested, ReservationReturned
+from headway.events import (
+    ElasticCommandReceived,
+    Event,
+    PluginAsked,
+    ReservationRequested,
+    ReservationReturned,
+)
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.pools import pool_report
 from headway.journal.latencies import LatencySummary
@@ -232,6 +238,10 @@ def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> E
             now, name, request.start, request.duration, request.nodes, request.processors, request.pool,
             peer.user, peer.operator, request.user, request.account,
         )  # fmt: skip
+    if isinstance(request, protocol.Plugin):
+        return PluginAsked(
+            now, name, request.plugin, request.verb, request.text, peer.user, peer.operator
+        )
     assert isinstance(request, protocol.Unreserve)
     return ReservationReturned(now, name, request.reservation, peer.user, peer.operator)
 
@@ -239,7 +249,9 @@ def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> E
 def _reply(answer: Answer | None, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> Reply:
     """The plugin's answer, and what the cluster made of it."""
     if answer is None:
-        text = "no enabled plugin serves such requests (see `headway plugins`: elastic, reservations)"
+        text = (
+            "no enabled plugin serves such requests (see `headway plugins`: elastic, reservations, metajobs)"
+        )
         return Reply("refused", text)
     for wanted in answer.decisions:
         outcome = next((o for d, o in zip(decisions, outcomes, strict=True) if d == wanted), None)

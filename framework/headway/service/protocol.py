@@ -64,6 +64,14 @@ class Unreserve(_Request, frozen=True):
     reservation: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
 
+class Plugin(_Request, frozen=True):
+    """Something of a plugin's own; ``text`` is JSON, which the plugin checks."""
+
+    plugin: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9-]{0,63}$")]
+    verb: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9-]{0,31}$")]
+    text: Annotated[str, msgspec.Meta(max_length=12 * 1024)] = ""
+
+
 class Status(_Request, frozen=True):
     """How the daemon is. Every user may ask."""
 
@@ -110,7 +118,7 @@ class Cycle(_Request, frozen=True):
 
 #: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
 Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle
-AnyRequest = Elastic | Reserve | Unreserve | Status | Question
+AnyRequest = Elastic | Reserve | Unreserve | Plugin | Status | Question
 
 
 class OutageReport(msgspec.Struct, frozen=True):

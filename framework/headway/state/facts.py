@@ -117,6 +117,8 @@ class Facts:
         self.wakeups: list[tuple[float, int, PoolState | Job]] = []
         #: Reservations that were decided and that the cluster has not confirmed -> what was there before.
         self.foreseen: dict[str, Reservation | None] = {}
+        #: Which reservations pending jobs named before they were bound to another, which is foreseen.
+        self.before_binding: dict[str, str] = {}
         #: Where running jobs were whose growth is foreseen.
         self.before_growth: dict[str, Placement] = {}
         #: Where running jobs were, and in which tier, before a move that is foreseen.

@@ -50,6 +50,7 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.ElasticCommandReceived: nothing,
     ev.ReservationRequested: nothing,
     ev.ReservationReturned: nothing,
+    ev.PluginAsked: nothing,
     ev.NodeFrequencyChanged: nothing,
     ev.PartitionChanged: nothing,
     ev.SitePolicyChanged: nothing,

@@ -11,6 +11,7 @@ alone (:data:`headway.state.moves.Undo`). Of several changes of the same thing t
 from __future__ import annotations
 
 from headway.decisions import (
+    Bind,
     Copy,
     Kill,
     Migrate,
@@ -24,6 +25,7 @@ from headway.decisions import (
     Suspend,
     SwapTiers,
 )
+from headway.state.binding import not_bound
 from headway.state.choices import domains_of
 from headway.state.copies import copy_not_begun
 from headway.state.expectations import go_on, leave, set_expectation
@@ -49,6 +51,7 @@ Foreseeable = (
     | Suspend
     | Resume
     | Route
+    | Bind
     | Copy
 )
 
@@ -181,6 +184,9 @@ def take_back(state: Facts, decision: Foreseeable) -> None:
         return
     if isinstance(decision, Route):
         stays(state, state.jobs.get(decision.job_id))
+        return
+    if isinstance(decision, Bind):
+        not_bound(state, decision)
         return
     if isinstance(decision, Copy):
         copy_not_begun(state, decision)

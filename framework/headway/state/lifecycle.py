@@ -193,6 +193,8 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
     job.status = _ENDED
     if state.before_growth:
         state.before_growth.pop(job.id, None)
+    if state.before_binding:
+        state.before_binding.pop(job.id, None)
     if state.before_move:
         settled(state, job)
     if state.returning:
@@ -262,6 +264,7 @@ def _describe(state: Facts, job: Job, new: JobDescription) -> None:
             job.failures, job.not_before = min(job.failures, 1), 0.0
     other_licences = new.request.licences != job.request.licences
     job.description = new
+    state.before_binding.pop(job.id, None)
     if new.dependencies:
         state.depending.append(job)
     job.unconditional = unconditional(new) and not job.bound_for

@@ -385,7 +385,9 @@ class Staging(Plugin):
         if failed is None or failed.until <= now:
             return ""
         times = "once" if failed.count == 1 else f"{failed.count} times"
-        return f"its copy failed {times}: {failed.reason}; it is tried again in {duration(failed.until - now)}"
+        return (
+            f"its copy failed {times}: {failed.reason}; it is tried again in {duration(failed.until - now)}"
+        )
 
     def _source(self, dataset: str, site: str) -> str | None:
         """Where a copy comes from: a site from which it has not failed, if there is one."""

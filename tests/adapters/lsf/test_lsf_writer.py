@@ -210,6 +210,14 @@ def test_reservations() -> None:
     assert "-b 2026:11:21:06:41" in planned(d.Reserve(reservation(start=NOW - 60)))[0]
 
 
+def test_a_pending_job_is_bound_to_a_reservation() -> None:
+    assert planned(d.Bind("5", "r1"), pending=True, reservation_exists=True) == ["bmod -U headway_r1 5"]
+    assert planned(d.Bind("5", "theirs"), pending=True) == ["bmod -U theirs 5"]
+    assert planned(d.Bind("5", ""), pending=True) == ["bmod -Un 5"]
+    with pytest.raises(writer.Unfit, match="no longer waits"):
+        planned(d.Bind("5", "r1"))
+
+
 @pytest.mark.parametrize(
     "decision",
     [
@@ -238,6 +246,7 @@ def test_nothing_strange_ever_becomes_part_of_a_command(text: str) -> None:
     decisions: list[d.Decision] = [
         d.Hold(text), d.Kill(text), d.Requeue(text), d.SetTimeLimit(text, 60.0), d.Unreserve(text),
         d.PowerDown((text,)), d.Resize(text, 2), d.Route(text, "long"), d.Route("5", text),
+        d.Bind(text, "r"), d.Bind("5", text),
     ]  # fmt: skip
     for decision in decisions:
         try:
@@ -247,7 +256,7 @@ def test_nothing_strange_ever_becomes_part_of_a_command(text: str) -> None:
         for argv in steps:
             for word in argv[1:]:
                 assert word.isascii() and word.isprintable() and " " not in word
-                assert not word.startswith("-") or word in ("-W", "-n")
+                assert not word.startswith("-") or word in ("-W", "-n", "-U")
 
 
 def test_hosts_are_closed_with_the_reason_and_opened() -> None:

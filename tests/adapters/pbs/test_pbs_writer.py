@@ -113,6 +113,21 @@ def test_a_route_that_cannot_be_written(route: d.Route) -> None:
         writer.plan(route, now=0.0)
 
 
+def test_a_job_is_moved_into_the_queue_of_a_reservation_and_back() -> None:
+    def plan(decision: d.Bind, reservation: str = "", *, waits: bool = True) -> str:
+        pending = Detail("Q") if waits else None
+        made = writer.plan(decision, now=0.0, reservation=reservation, pending=pending)
+        return " ".join(made.steps[0])
+
+    assert plan(d.Bind("7.s", "r1"), "R5.s") == "qmove R5 7.s"
+    assert plan(d.Bind("7.s", "", pool="batch")) == "qmove batch 7.s"
+    for wrong in (d.Bind("7.s", "r1"), d.Bind("7.s", ""), d.Bind("7.s", "", pool="-a"), d.Bind("-f", "")):
+        with pytest.raises(writer.Unfit):
+            plan(wrong)
+    with pytest.raises(writer.Unfit, match="no longer waits"):
+        plan(d.Bind("7.s", "r1"), "R5.s", waits=False)
+
+
 def test_torque_suspends_in_its_own_way() -> None:
     assert writer.plan(d.Suspend("1.s"), now=0, torque=True).steps == (("qsig", "-s", "suspend", "1.s"),)
     assert writer.plan(d.Resume("1.s"), now=0, torque=True).steps == (("qsig", "-s", "resume", "1.s"),)
@@ -132,8 +147,11 @@ def test_reservations_are_made_moved_and_refused() -> None:
         return " ".join(made.steps[0])
 
     times = "-R 202611210733.00 -E 202611210803.00"
+    waits = "-I -10"
     chunks = "1:vnode=h[0]:ncpus=8+1:vnode=g[0]:ncpus=8"
-    assert plan(RESERVATION) == (f"pbs_rsub -N headway_r1 {times} -l select={chunks} -l place=excl -U bob")
+    assert plan(RESERVATION) == (
+        f"pbs_rsub -N headway_r1 {times} {waits} -l select={chunks} -l place=excl -U bob"
+    )
     assert plan(RESERVATION, "R5.s") == f"pbs_ralter {times} R5.s"
     for wrong in (
         Reservation("r1", 0, 50, nodes=("h[0]",)), Reservation("r1", 0, 500),

@@ -114,12 +114,19 @@ def test_what_is_restored_is_what_the_user_asked_for() -> None:
         ),
         (d.Route("7_3", "long"), ["scontrol update JobId=7_3 Partition=long"]),
         (d.Unreserve("exam"), ["scontrol delete ReservationName=headway_exam"]),
+        (d.Bind("7", "exam"), ["scontrol update JobId=7 ReservationName=exam"]),
+        (d.Bind("7", ""), ["scontrol update JobId=7 ReservationName="]),
         (d.PowerDown(("n1", "n2")), ["scontrol update NodeName=n[1-2] State=POWER_DOWN"]),
         (d.PowerUp(("n1",)), ["scontrol update NodeName=n1 State=POWER_UP"]),
     ],
 )
 def test_decisions(decision: d.Decision, commands: list[str]) -> None:
     assert steps(decision) == commands
+
+
+def test_a_job_is_bound_to_a_reservation_of_headways_or_of_another_maker() -> None:
+    (command,) = steps(d.Bind("7", "exam"), reservation_exists=True)
+    assert command == "scontrol update JobId=7 ReservationName=headway_exam"
 
 
 def test_a_reservation_is_made_and_changed() -> None:
