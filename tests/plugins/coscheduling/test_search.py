@@ -10,7 +10,7 @@ import pytest
 from gur_sites import HALF_PAST_NINE, SEVEN, Faulty, after_trials, metajob, names, rows, search, site
 
 from headway.errors import StateError
-from headway_plugins.coscheduling.calls import Call, Carried, Denied, Failed, Granted, metajob_of
+from headway_plugins.coscheduling.calls import Call, Carried, Denied, Failed, Granted, Waited, metajob_of
 from headway_plugins.coscheduling.distributions import distributions
 from headway_plugins.coscheduling.emulated_sites import EmulatedSites, run_in_turn
 from headway_plugins.coscheduling.metajob import Metajob, Stage
@@ -154,9 +154,9 @@ def test_g12_single():
     assert names(sites) == {"m-1-B"}
 
 
-def test_single_keeps_the_first_of_equal_starts_and_asks_no_machine_that_is_too_small():
-    sites = EmulatedSites({"A": site(8), "B": site(8), "C": site(8)})
-    done = found(sites, metajob(6, 50, (0, 500), usage="single", A=(1, 5), B=(1, 8), C=(1, 8)))
+def test_single_keeps_the_first_of_equal_starts_and_asks_no_machine_with_other_bounds():
+    sites = EmulatedSites({"A": site(8), "B": site(8), "C": site(8), "D": site(8)})
+    done = found(sites, metajob(6, 50, (0, 500), usage="single", A=(1, 5), B=(1, 8), C=(1, 8), D=(7, 8)))
     assert done.log == rows("M B 6 0", "M C 6 0", "X C", "B B")
 
 
@@ -215,7 +215,14 @@ def test_after_the_last_distribution_it_gives_up_or_goes_on():
         where := sites(),
         Search(wanted, SearchOptions(go_on=True), {"A": SiteFacts(at_most=False)}),
     )
-    assert (doubled.outcome, doubled.tried > 500, len(names(where))) == ("SUCCESS", True, 3)
+    tried = [0]
+    for step in (1, 2, 4, 8, 16, 32, 64):
+        divisions = enumerate(distributions(bounds, 200, step), 1)
+        tried.append(next(number for number, vector in divisions if vector[0] <= 100))
+        if tried[-1] <= 500:
+            break
+    assert doubled.tried == sum(min(one, 500) for one in tried)
+    assert (doubled.outcome, len(names(where))) == ("SUCCESS", 3)
 
 
 def test_window_first_finds_the_earliest_start_of_all_divisions():
@@ -379,14 +386,31 @@ def test_a_snapshot_of_another_version_is_refused():
     snapshot = searching.snapshot()
     with pytest.raises(StateError, match="recover from its journal"):
         Search.restore({**snapshot, "under_way": ["set", "A", "m-1-A"]})
+    with pytest.raises(StateError, match="recover from its journal"):
+        Search.restore({**snapshot, "journal": snapshot["journal"][:-1]})
 
 
-def test_no_name_of_a_reservation_comes_twice():
+@pytest.mark.parametrize(("least", "options"), [
+    (1, {"grant_up_to": True}),
+    # Fewer nodes than min are there at first.
+    (4, {"grant_up_to": True}),
+    (1, {"repeat": True, "back_off": 0}),
+])  # fmt: skip
+def test_no_name_of_a_reservation_comes_twice(least, options):
     sites = EmulatedSites({"A": site(8, (0, 60, 6)), "B": site(8, (0, 20, 8))})
-    searching = search(metajob(8, 30, (0, 200), A=(1, 8), B=(1, 8)), sites, grant_up_to=True)
+    searching = search(metajob(8, 30, (0, 200), A=(least, 8), B=(1, 8)), sites, **options)
+    if "repeat" in options:
+        # B is refused at first, and a competitor was there.
+        searching.answer(searching.next(), Granted(0, 4))
+        searching.answer(searching.next(), Carried())
+        for _ in range(2):
+            searching.answer(searching.next(), Denied("place"))
+        assert searching.next().kind == "wait"
+        searching.answer(searching.next(), Waited(True))
     sites.run(searching)
     intents = [row[2] for row in searching.journal if row[0] == "intent"]
-    assert len(intents) == len(set(intents))
+    # A trial with fewer nodes has the name of the trial that was denied.
+    assert len(intents) - len(set(intents)) == ("repeat" in options)
 
 
 @pytest.mark.parametrize(("name", "owner"), [

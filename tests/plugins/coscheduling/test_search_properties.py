@@ -148,6 +148,18 @@ def test_recovery_after_success_binds_again_and_tells_what_is_missing():
     assert missing(searching.journal, sites.shown()) == ["m-1-B"]
 
 
+def test_recovery_after_success_cancels_what_does_not_belong_to_it():
+    sites = EmulatedSites({"A": site(4)})
+    faulty = Faulty(sites, random.Random(0), 0.0)
+    faulty.stuck.add("m-0-A")
+    searching = search(metajob(4, 10, (0, 20), A=(1, 4)), sites)
+    while not promised(searching.journal):
+        faulty.run(searching, 1)
+    assert [(call.kind, call.name) for call in sites.recover(searching)] == [
+        ("cancel", "m-0-A"), ("bind", "m-2-A"),
+    ]  # fmt: skip
+
+
 def test_recovery_leaves_other_metajobs_alone():
     sites = EmulatedSites({"A": site(8)})
     for name in ("m1", "m12"):

@@ -42,6 +42,9 @@ def test_g15_the_budget_counts_what_lies_in_the_window():
     (wish(26, 600), "size"),
     (wish(1, 43201), "duration"),
     (wish(25, 43200), "budget"),
+    # Beside five reservations of a node and a minute, so much is exactly the budget.
+    (wish(20, 43185), None),
+    (wish(20, 43186), "budget"),
     (wish(1, 600, earliest=86000), "horizon"),
     (wish(1, 600, earliest=0, latest=599), "place"),
     (wish(1, 600, account="full"), "count"),
@@ -92,7 +95,7 @@ def test_the_usual_policy():
 
 
 def test_a_name_that_is_there_is_the_same_reservation():
-    book = site(8)
+    book = site(4)
     assert book.set(wish(4, 10), 0) == book.set(wish(4, 10), 0) == Granted(0, 4)
     assert book.show(0) == [Found("r", 4, 0, 10, "HELD", "a")]
     book.cancel("r")
@@ -180,6 +183,19 @@ def plain_plan(book, now, queue):
                 starts[job.id] = start
                 break
     return starts
+
+
+@pytest.mark.parametrize(("weight", "order"), [
+    (0, "p b a d c"), (1, "c b p a d"), (0.1, "p c b a d"),
+])  # fmt: skip
+def test_the_order_of_the_queue(weight, order):
+    """By priority and expansion factor, then by submission, then by id. The factors of a, b, c, d, p are
+    2, 4, 6, 2 and 1 at 100 s."""
+    queue = [
+        Queued("a", 1, 100, 0), Queued("d", 1, 100, 0), Queued("c", 1, 10, 50), Queued("b", 1, 60, -80),
+        Queued("p", 1, 10, 100, 3),
+    ]  # fmt: skip
+    assert " ".join(job.id for job in in_order(queue, 100, weight)) == order
 
 
 @pytest.mark.parametrize("seed", range(150))
