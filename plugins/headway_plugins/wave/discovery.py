@@ -15,7 +15,7 @@ wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,23 +125,27 @@ class Global:
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
+        self._orders: dict[int, list[int]] = {}
         self.searches = self.asked = 0
 
     def find(self, request: Request) -> int | None:
         self.searches += 1
-        self.asked += len(self._hosts)
-        candidates = [host for host in range(len(self._hosts)) if request.satisfies(host)]
-        return longest_idle(self._hosts, candidates, request.hour)
+        hour = request.hour % self._hosts.period
+        if hour not in self._orders:
+            self._orders[hour] = longest_idle(self._hosts, range(len(self._hosts)), hour)
+        for host in self._orders[hour]:
+            self.asked += 1
+            if request.satisfies(host):
+                return host
+        return None
 
 
-def longest_idle(hosts: Hosts, candidates: list[int], hour: int) -> int | None:
-    """The candidate that stays idle longest; if none is idle, the candidate that is idle first.
-
-    The lower number wins a tie. None: there is no candidate.
-    """
+def longest_idle(hosts: Hosts, candidates: Iterable[int], hour: int) -> list[int]:
+    """The candidates by the time that they stay idle, the longest first; then the busy ones by when they are
+    idle again. The lower number comes first on a tie."""
 
     def rank(host: int) -> tuple[float, float, int]:
         change = hosts.change(host, hour)
         return -hosts.idle_left(host, hour), float("inf") if change is None else change, host
 
-    return min(candidates, key=rank, default=None)
+    return sorted(candidates, key=rank)

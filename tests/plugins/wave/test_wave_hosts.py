@@ -98,9 +98,9 @@ def test_loads_count_over_many_days_on_a_host_that_is_always_idle():
 # ---------------------------------------------------------------------- the longest idle time
 
 
-def test_the_host_that_stays_idle_longest_and_of_busy_hosts_the_first_to_be_idle():
+def test_hosts_that_stay_idle_longest_come_first_then_busy_hosts_that_are_idle_soon():
     hosts = Hosts([0, 3, 5, 8, 5], [NIGHTS] * 5)
-    assert longest_idle(hosts, [0, 1], 5) == 1
-    assert longest_idle(hosts, [0, 1, 2, 3, 4], 5) == 2
-    assert longest_idle(hosts, [3, 0], 7) == 3
-    assert longest_idle(hosts, [], 7) is None
+    # At 5 host 0 stays idle for 1 h, host 1 for 4 h, hosts 2 and 4 for 6 h; host 3 is idle from 8 on.
+    assert longest_idle(hosts, range(5), 5) == [2, 4, 1, 0, 3]
+    assert longest_idle(hosts, [3, 0], 7) == [3, 0]
+    assert longest_idle(hosts, [], 7) == []
