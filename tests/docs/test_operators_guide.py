@@ -180,7 +180,7 @@ def messages() -> set[str]:
         "polling/loop", "polling/looker", "polling/orders", "polling/flights", "polling/wishes",
         "polling/commands", "polling/notes", "polling/actuators", "slurm/adapter", "slurm/custody",
         "slurm/handback", "slurm/looking", "slurm/power", "slurm/starting", "lsf/adapter", "lsf/looking",
-        "lsf/starting", "federation/adapter",
+        "lsf/starting", "federation/adapter", "federation/member",
     )  # fmt: skip
     for name in (
         *(f"framework/headway/{name}.py" for name in framework),

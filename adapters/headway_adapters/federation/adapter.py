@@ -23,14 +23,10 @@ Decisions that we took:
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -39,11 +35,21 @@ import structlog
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, StartsWait, WishedFrequency
+from headway.adapter import (
+    Check,
+    ClusterAdapter,
+    KnownReplica,
+    Oddity,
+    Outage,
+    Outcome,
+    StartsWait,
+    WishedFrequency,
+)
 from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
 from headway.model.sites import Sites
+from headway.model.transfers import Transfers
 from headway_adapters.federation.composition import (
     Composition,
     described_together,
@@ -51,171 +57,18 @@ from headway_adapters.federation.composition import (
     together,
 )
 from headway_adapters.federation.hours import Hours
+from headway_adapters.federation.live_checks import check_transfers
+from headway_adapters.federation.live_copies import LiveCopies
+from headway_adapters.federation.member import Member
 from headway_adapters.federation.names import LICENCE, Elsewhere, Names
 from headway_adapters.polling.bell import Bell
 
 #: How long the federation waits for one cluster before it goes on without it.
 PATIENCE = 10.0
-_FIRST_PAUSE = 2.0
-_LONGEST_PAUSE = 30.0
 #: Between two glances at the clock, seconds.
 _LONGEST_SLEEP = 5.0
 #: How long the clusters' threads have to end.
 _LEAVE = 5.0
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What a cluster's thread has to say, in the cluster's own names."""
-
-    #: It has answered for the first time.
-    joins: bool = False
-    now: float | None = None
-    events: Sequence[ev.Event] = ()
-    #: It has no more to tell.
-    ended: bool = False
-    #: It cannot go on.
-    error: BaseException | None = None
-
-
-@dataclass(frozen=True)
-class _Order:
-    """Decisions for a cluster, in its own names, and where their outcomes go."""
-
-    now: float
-    decisions: Sequence[d.Decision]
-    outcomes: Future[Sequence[Outcome]]
-
-
-class _Member:
-    """One cluster: its adapter, and the thread that the adapter lives on."""
-
-    def __init__(
-        self,
-        name: str,
-        adapter: ClusterAdapter,
-        told: Callable[[], None],
-        clock: Callable[[], float],
-        log: Any,
-    ) -> None:
-        self.name = name
-        self.adapter = adapter
-        self.joined = False
-        self.ended = False
-        #: Its thread is in the adapter's wait, or about to be.
-        self.waiting = False
-        #: It has told its jobs.
-        self.begun = False
-        self.outbox: deque[_Told] = deque()
-        #: Set when it has answered, or failed to, once.
-        self.asked = threading.Event()
-        self.description: ClusterDescription | None = None
-        self.error: HeadwayError | None = None
-        self.outage: Outage | None = None
-        #: When it was asked first.
-        self.began: float | None = None
-        self._told = told
-        self._clock = clock
-        self._log = log
-        self._inbox: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    # ------------------------------------------------------------------ called by the federation
-
-    def start(self) -> None:
-        """Begin to ask it; a second call changes nothing."""
-        if self._thread is None:
-            self.began = self._clock()
-            self._thread = threading.Thread(target=self._live, name=f"cluster-{self.name}", daemon=True)
-            self._thread.start()
-
-    def let_wait(self) -> None:
-        """The engine waits: so may this cluster."""
-        self.waiting = True
-        self._inbox.put(None)
-
-    def order(self, now: float, decisions: Sequence[d.Decision]) -> Future[Sequence[Outcome]]:
-        order = _Order(now, decisions, Future())
-        self._inbox.put(order)
-        self.adapter.wake()
-        return order.outcomes
-
-    def close(self) -> None:
-        """Tell the thread to end; :meth:`join` waits for that."""
-        self._closing.set()
-        self._inbox.put(None)
-        self.adapter.wake()
-
-    def join(self, seconds: float) -> None:
-        if self._thread is None:
-            self.adapter.close()
-            return
-        self._thread.join(max(seconds, 0.0))
-        if self._thread.is_alive():
-            self._log.warning("a cluster's commands are still under way at the end", cluster=self.name)
-
-    # ------------------------------------------------------------------ its own thread
-
-    def _live(self) -> None:
-        structlog.contextvars.bind_contextvars(cluster=self.name)
-        try:
-            if self._describe():
-                self._serve()
-        except BaseException as error:  # it must not end unseen: the engine's thread raises it
-            self._say(_Told(error=error))
-        finally:
-            self.adapter.close()
-
-    def _say(self, told: _Told) -> None:
-        self.outbox.append(told)
-        self._told()
-
-    def _describe(self) -> bool:
-        """Ask until it answers; False if the end came first."""
-        pause = _FIRST_PAUSE
-        while not self._closing.is_set():
-            try:
-                self.description = self.adapter.describe()
-            except HeadwayError as error:
-                since = self.outage.since if self.outage is not None else self._clock()
-                self.outage = Outage(self.name, since, str(error))
-                self.error = error
-                self.asked.set()
-                self._closing.wait(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
-                continue
-            self.outage = None
-            self.asked.set()
-            self._say(_Told(joins=True))
-            return True
-        return False
-
-    def _serve(self) -> None:
-        while True:
-            order = self._inbox.get()
-            if self._closing.is_set():
-                return
-            if order is not None:
-                self._apply(order)
-                continue
-            try:
-                moment = self.adapter.wait(None)
-            except HeadwayError as error:
-                # An adapter waits for its cluster by itself; what it gives up is tried again.
-                self._log.error("a cluster's adapter failed; it is asked again", error=str(error))
-                self._closing.wait(_FIRST_PAUSE)
-                moment = self._clock(), ()
-            if moment is None:
-                self._say(_Told(ended=True))
-                return
-            self._say(_Told(now=moment[0], events=moment[1]))
-
-    def _apply(self, order: _Order) -> None:
-        try:
-            order.outcomes.set_result(self.adapter.apply(order.now, order.decisions))
-        except HeadwayError as error:
-            order.outcomes.set_result([Outcome(False, str(error))] * len(order.decisions))
 
 
 class Federation(ClusterAdapter):
@@ -229,11 +82,13 @@ class Federation(ClusterAdapter):
         clock: Callable[[], float] | None = None,
         patience: float = PATIENCE,
         sites: Callable[[Mapping[str, Sequence[str]]], Sites | None] | None = None,
+        transfers: Transfers | None = None,
     ) -> None:
         """``members``: the clusters' adapters by name, each new: it was not called before.
 
         ``clock`` tells the time in absolute seconds and never goes back. ``sites``: what is configured of the
-        sites, from the names of each cluster's pools; None: nothing.
+        sites, from the names of each cluster's pools; None: nothing. ``transfers``: how their
+        datasets are copied.
         """
         self._log = log if log is not None else structlog.get_logger("headway.federation")
         self._clock = clock if clock is not None else RunClock(log=self._log)
@@ -241,13 +96,16 @@ class Federation(ClusterAdapter):
         self._names = Names()
         self._bell = Bell()
         self._members = {
-            name: _Member(name, adapter, self._bell.stir, self._clock, self._log)
+            name: Member(name, adapter, self._bell.stir, self._clock, self._log)
             for name, adapter in members.items()
         }
         self._composition = Composition(self._members, self._names)
         self.suspended_lend = all(member.adapter.suspended_lend for member in self._members.values())
-        self.capabilities = frozenset(
-            kind for member in self._members.values() for kind in member.adapter.capabilities
+        self._copies = LiveCopies(
+            transfers or Transfers(), self._names.cluster_of_job, self._bell.stir, self._log, self._clock
+        )
+        self.capabilities = self._copies.capabilities.union(
+            *(member.adapter.capabilities for member in self._members.values())
         )
         self._sites_of = sites
         #: The calendars of the sites.
@@ -266,7 +124,7 @@ class Federation(ClusterAdapter):
         for member in self._members.values():
             member.start()
         end = time.monotonic() + self._patience
-        found: list[_Member] = []
+        found: list[Member] = []
         silent: dict[str, str] = {}
         for name, member in self._members.items():
             member.asked.wait(max(0.0, end - time.monotonic()))
@@ -290,11 +148,12 @@ class Federation(ClusterAdapter):
             sites = self._sites_of({part.name: [pool.name for pool in part.pools] for part in parts})
         if sites is not None:
             self._hours = Hours(sites.sites, self._clock())
+        self._copies.begin(sites)
         whole = described_together(tuple(self._members), parts, suspended_lend=self.suspended_lend)
         pools = tuple(self._hours.of(self._names.cluster_of(pool.name), pool) for pool in whole.pools)
         return msgspec.structs.replace(whole, pools=pools, sites=sites)
 
-    def _join(self, member: _Member) -> ClusterDescription:
+    def _join(self, member: Member) -> ClusterDescription:
         """A cluster's description in the federation's names; from now on it takes part."""
         description = member.description
         assert description is not None
@@ -340,6 +199,9 @@ class Federation(ClusterAdapter):
                 {job.removeprefix(own): tier for job, tier in tiers.items() if job.startswith(own)}
             )
 
+    def replicas_before(self, known: Sequence[KnownReplica]) -> None:
+        self._copies.remember(known)
+
     def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[d.Decision]]) -> None:
         """Refuse them. A handler knows jobs by their ids alone, keeps their images under these, and removes
         images of jobs that are gone: two clusters would take each other's."""
@@ -364,6 +226,8 @@ class Federation(ClusterAdapter):
         while not self._closed:
             for member in self._members.values():
                 told = self._take_in(member, events) or told
+            if copied := self._copies.take(max(self._clock(), self._now)):
+                events, told = [*events, *copied], True
             if self._joining:
                 # Its jobs must find its pools and nodes: they come a cycle later.
                 events += self._joining
@@ -372,7 +236,9 @@ class Federation(ClusterAdapter):
             running = [member for member in self._members.values() if member.joined and not member.ended]
             if not running and not events and all(member.ended for member in self._members.values()):
                 return None
-            patient = time.monotonic() < until and any(not member.begun for member in running)
+            patient = time.monotonic() < until and (
+                self._copies.recovering or any(not member.begun for member in running)
+            )
             if self._bell.woken or ((told or self._refused) and not patient):
                 self._bell.woken = False
                 self._first = False
@@ -391,7 +257,7 @@ class Federation(ClusterAdapter):
             self._bell.sleep(min(left, until - time.monotonic()) if patient else left)
         return None
 
-    def _take_in(self, member: _Member, events: list[ev.Event]) -> bool:
+    def _take_in(self, member: Member, events: list[ev.Event]) -> bool:
         """Add what a cluster has told to ``events``; whether the engine should hear of it."""
         heard = False
         while member.outbox:
@@ -424,7 +290,7 @@ class Federation(ClusterAdapter):
             events += self._outward(member, told.events)
         return heard
 
-    def _outward(self, member: _Member, events: Sequence[ev.Event]) -> list[ev.Event]:
+    def _outward(self, member: Member, events: Sequence[ev.Event]) -> list[ev.Event]:
         outward = self._names.outward(member.name)
         for event in events:
             if isinstance(event, ev.ReservationMade):
@@ -445,6 +311,7 @@ class Federation(ClusterAdapter):
         self._now = max(self._now, self._clock())
         events += self._refused
         self._refused = []
+        self._copies.note(events)
         return self._now, ev.in_order(events)
 
     def wake(self) -> None:
@@ -459,6 +326,9 @@ class Federation(ClusterAdapter):
         shares: dict[str, tuple[list[int], list[d.Decision]]] = {}
         for at, decision in enumerate(decisions):
             try:
+                if self._copies.takes(decision):
+                    outcomes[at].append(Outcome(True))
+                    continue
                 for name, own in self._routed(decision):
                     places, share = shares.setdefault(name, ([], []))
                     places.append(at)
@@ -504,7 +374,7 @@ class Federation(ClusterAdapter):
     # ------------------------------------------------------------------ the rest
 
     def check(self) -> list[Check]:
-        def of(member: _Member) -> list[Check]:
+        def of(member: Member) -> list[Check]:
             try:
                 found = member.adapter.check()
             except HeadwayError as error:
@@ -512,7 +382,8 @@ class Federation(ClusterAdapter):
             return [msgspec.structs.replace(one, subject=f"{member.name}: {one.subject}") for one in found]
 
         with ThreadPoolExecutor(max(1, len(self._members)), thread_name_prefix="check") as pool:
-            return [check for found in pool.map(of, self._members.values()) for check in found]
+            found = [check for found in pool.map(of, self._members.values()) for check in found]
+        return [*found, *check_transfers(self._copies.transfers, self._sites_of)]
 
     def looked(self, job_id: str) -> tuple[float, float] | None:
         name = self._names.cluster_of(job_id)
@@ -532,9 +403,12 @@ class Federation(ClusterAdapter):
 
     def oddities(self) -> Sequence[Oddity]:
         return [
-            msgspec.structs.replace(one, cluster=name)
-            for name, member in self._members.items()
-            for one in member.adapter.oddities()
+            *self._copies.oddities(),
+            *(
+                msgspec.structs.replace(one, cluster=name)
+                for name, member in self._members.items()
+                for one in member.adapter.oddities()
+            ),
         ]
 
     def starts_waiting(self) -> Sequence[StartsWait]:
@@ -550,6 +424,7 @@ class Federation(ClusterAdapter):
         self._closed = True
         for member in self._members.values():
             member.close()
+        self._copies.close()
         end = time.monotonic() + _LEAVE
         for member in self._members.values():
             member.join(end - time.monotonic())

@@ -9,5 +9,16 @@ from headway.adapter.adapter import (
     StartsWait,
     WishedFrequency,
 )
+from headway.adapter.replicas import KnownReplica, copying_capabilities
 
-__all__ = ["Check", "ClusterAdapter", "Oddity", "Outage", "Outcome", "StartsWait", "WishedFrequency"]
+__all__ = [
+    "Check",
+    "ClusterAdapter",
+    "KnownReplica",
+    "Oddity",
+    "Outage",
+    "Outcome",
+    "StartsWait",
+    "WishedFrequency",
+    "copying_capabilities",
+]

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pydantic
 
+from headway.adapter.replicas import KnownReplica
 from headway.decisions import Decision, Start
 from headway.errors import UserError
 from headway.events import Event
@@ -205,6 +206,13 @@ class ClusterAdapter(abc.ABC):
 
     def tiers_before(self, tiers: Mapping[str, str]) -> None:  # noqa: B027 (one that has no tiers)
         """The tiers of running jobs as earlier runs knew them, by job. Called before :meth:`describe`."""
+
+    def replicas_before(self, known: Sequence[KnownReplica]) -> None:  # noqa: B027 (one without datasets)
+        """Copies of datasets that earlier runs made, began, or began to remove. Called before
+        :meth:`describe`.
+
+        Of a copy that is there, the first events tell it. A copy that was on its way is removed and told as
+        failed, and a removal is completed."""
 
     def moving_before(self, decisions: Mapping[str, Decision]) -> None:  # noqa: B027 (one that moves nothing)
         """Moves that an earlier run began and did not end, by job. Called before :meth:`describe`.

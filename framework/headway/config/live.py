@@ -34,7 +34,7 @@ def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] 
             member.close()
         raise
     return config.adapters.get(FEDERATION, f"{config.source}: clusters")(
-        members, clock=clock, sites=config.sites
+        members, clock=clock, sites=config.sites, transfers=config.live_transfers(read_only=read_only)
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
+from headway.adapter import copying_capabilities
 from headway.config.adapters import INSTALLED, Adapters, ClusterConfig, MemberConfig
 from headway.config.emulation import EmulationConfig
 from headway.config.section import Section
@@ -35,6 +36,7 @@ from headway.model import ClusterDescription
 from headway.model.classes import ClassBounds
 from headway.model.modes import Mode
 from headway.model.sites import Sites
+from headway.model.transfers import Transfers
 from headway.plugins import PluginConfig
 
 #: Where a configuration that was read from no file says it comes from.
@@ -297,7 +299,12 @@ class Config(Section):
         for where, one in self.clusters_by_place():
             kind = self._adapters.get(one.adapter, f"{where}.adapter")
             found |= kind.capable_of(cluster, one.options) | (gives if kind.moves else frozenset())
-        return found
+        return found | copying_capabilities(self.live_transfers())
+
+    def live_transfers(self, *, read_only: bool = False) -> Transfers:
+        """How datasets of real clusters are copied. ``read_only``: nothing may be changed."""
+        sites = {name: cluster.site for name, cluster in self.clusters.items()}
+        return self.transfers.described(sites, read_only=read_only)
 
     def keeps_suspended(self) -> str | None:
         """Where the configuration names a cluster that keeps the processors of suspended jobs for them;

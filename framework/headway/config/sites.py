@@ -16,9 +16,11 @@ from headway.inputs.durations import as_seconds
 from headway.inputs.sizes import ByteRate, Bytes
 from headway.model import ClusterDescription
 from headway.model.sites import WEEK, Dataset, Link, Site, Sites, Store, united
+from headway.model.transfers import Transfers
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SPAN = re.compile(r"([a-z,-]+)(?:\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2}))?")
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 EXPECTED_SPAN = "days and perhaps times, such as 'mon-fri 18:00-06:00' or 'sat,sun'"
 
 #: Such a name can be a path's part and a word of a job's comment.
@@ -36,6 +38,15 @@ class StoreConfig(Section):
         default="",
         description="what stands for the store in commands, such as /data or login.example.org:/data",
     )
+
+    @pydantic.field_validator("path")
+    @classmethod
+    def _one_word(cls, value: str) -> str:
+        if value != value.strip() or not value.isprintable() or value.startswith("-"):
+            raise ValueError(
+                f"a path that begins with no dash and has no blanks at its ends, found {value!r}"
+            )
+        return value
 
 
 class SiteConfig(Section):
@@ -129,6 +140,11 @@ class TransfersConfig(Section):
         description="command that prints the checksum of a dataset in a store: words with {store}, "
         "{dataset}; both must print the same; default: no check",
     )
+    size: list[str] = pydantic.Field(
+        default_factory=list,
+        description="command that prints how many bytes of a dataset are in a store: words with {store}, "
+        "{dataset}; default: how far a copy is, is not known",
+    )
     remove: list[str] = pydantic.Field(
         default_factory=list,
         description="command that removes a dataset, or what has arrived of it: words with {store}, "
@@ -138,6 +154,41 @@ class TransfersConfig(Section):
         default=86400.0, description="seconds after which a copy is ended and counts as failed"
     )
     parallel: int = pydantic.Field(default=4, ge=1, le=64, description="copies that run at the same time")
+
+    @pydantic.model_validator(mode="after")
+    def _commands_make_sense(self) -> TransfersConfig:
+        _command("copy", self.copy_, must=("source", "target"), may=("dataset",))
+        for name in ("check", "size", "remove"):
+            _command(name, getattr(self, name), must=("store", "dataset"))
+        return self
+
+    def described(self, sites: Mapping[str, SiteConfig | None], *, read_only: bool) -> Transfers:
+        """The same for the adapter. ``read_only``: it must change nothing."""
+        stores = {
+            name: site.store.path
+            for name, site in sites.items()
+            if site is not None and site.store is not None
+        }
+        return Transfers(
+            tuple(self.copy_), tuple(self.check), tuple(self.size), tuple(self.remove), self.timeout,
+            self.parallel, stores, read_only,
+        )  # fmt: skip
+
+
+def _command(name: str, words: Sequence[str], must: Sequence[str], may: Sequence[str] = ()) -> None:
+    """Raise ValueError for a command with other placeholders, or without a program."""
+    if not words:
+        return
+    found = {key for word in words for key in _PLACEHOLDER.findall(word)}
+    known = ", ".join(f"{{{key}}}" for key in (*must, *may))
+    if unknown := sorted(found.difference(must, may)):
+        raise ValueError(f"{name}: expected the placeholders {known}, found {{{unknown[0]}}}")
+    if missing := [key for key in must if key not in found]:
+        raise ValueError(f"{name}: expected {{{missing[0]}}} in the command, found none")
+    if not words[0] or _PLACEHOLDER.search(words[0]):
+        raise ValueError(f"{name}: expected a program as the first word, found {words[0]!r}")
+    if any("\0" in word for word in words):
+        raise ValueError(f"{name}: words cannot hold a null character")
 
 
 def spans_of(text: str) -> list[tuple[int, int]]:

@@ -195,6 +195,7 @@ def _remind(adapter: ClusterAdapter, journal: Journal, states: Mapping[str, Any]
     adapter.wished_before(memory.frequencies)
     adapter.tiers_before(memory.tiers)
     adapter.moving_before(memory.moves)
+    adapter.replicas_before(memory.replicas)
 
 
 def _described(adapter: Any) -> ClusterDescription:

@@ -118,7 +118,7 @@ class Reading:
             for seq, payload, accepted, message in decision_rows:
                 _, decided, concluded = by_seq[seq]
                 decided.append(self._decode(decode_decision, payload))
-                concluded.append(_outcome(accepted, message))
+                concluded.append(outcome_of(accepted, message))
             for row in page:
                 happened, decided, concluded = by_seq[row.seq]
                 yield CycleRecord(
@@ -219,7 +219,7 @@ class Reading:
             keyed.append(((run, seq, 0, position), HistoryEntry(run, seq, event.time, "event", event)))
         for run, seq, position, now, payload, accepted, message in decision_rows:
             decision = self._decode(decode_decision, payload)
-            outcome = _outcome(accepted, message)
+            outcome = outcome_of(accepted, message)
             entry = HistoryEntry(run, seq, time_of(now), "decision", decision, outcome)
             keyed.append(((run, seq, 1, position), entry))
         return [entry for _, entry in sorted(keyed, key=lambda pair: pair[0])]
@@ -310,7 +310,7 @@ def same_decision() -> ColumnElement[bool]:
     )
 
 
-def _outcome(accepted: bool | None, message: str | None) -> Outcome | None:
+def outcome_of(accepted: bool | None, message: str | None) -> Outcome | None:
     return None if accepted is None else Outcome(accepted=accepted, message=message or "")
 
 

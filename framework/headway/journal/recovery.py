@@ -8,15 +8,25 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from headway.adapter import WishedFrequency
+from headway.adapter import KnownReplica, Outcome, WishedFrequency
 from headway.decisions import Checkpoint, Decision, Migrate, SetFrequency, Start, SwapTiers
-from headway.events import JobEnded, JobSubmitted
+from headway.events import Event, JobEnded, JobSubmitted
 from headway.journal.frequencies import wished_frequency
 from headway.journal.moves import open_move
-from headway.journal.reading import PAGE, Reading, decode_decision, decode_event, same_decision, time_of
+from headway.journal.reading import (
+    PAGE,
+    Reading,
+    decode_decision,
+    decode_event,
+    outcome_of,
+    same_decision,
+    time_of,
+)
 from headway.journal.records import UnfinishedDecision
+from headway.journal.replicas import DECISIONS, EVENTS, replicas_after
 from headway.journal.schema import decisions, events, outcomes, runs
 from headway.journal.tiers import tier_of
+from headway.model.modes import Mode
 
 #: What :meth:`Recovery.recent_starts` and its like look at: so many runs, and so many decisions of each.
 _RECENT_RUNS = 100
@@ -122,6 +132,31 @@ class Recovery(Reading):
             asked = {job_id for job_id, time_ in rows if time_of(time_) > since}
         found = {job: open_move(self.job_history(job)) for job in sorted(asked)}
         return {job: move for job, move in found.items() if move is not None}
+
+    def replicas(self) -> list[KnownReplica]:
+        """The copies of datasets that runs of real clusters left behind. Each run tells again what it was
+        left, so pruned runs are not missed."""
+        drove = select(runs.c.id).where(runs.c.mode == Mode.DRIVE.value)
+        live = select(runs.c.id).where(runs.c.mode != Mode.DRY_RUN.value)
+        keyed: list[tuple[tuple[int, int, int, int], tuple[Event | Decision, Outcome | None]]] = []
+        e, d, o = events.c, decisions.c, outcomes.c
+        told = select(e.run_id, e.seq, e.position, e.payload).where(
+            # That they are about no job is in an index.
+            e.job_id.is_(None), e.run_id.in_(live), e.kind.in_([kind.__name__ for kind in EVENTS]),
+        )  # fmt: skip
+        decided = (
+            select(d.run_id, d.seq, d.position, d.payload, o.accepted, o.message)
+            .select_from(decisions.outerjoin(outcomes, same_decision()))
+            .where(d.job_id.is_(None), d.run_id.in_(drove), d.kind.in_([kind.__name__ for kind in DECISIONS]))
+        )
+        with self._database.reading() as connection:
+            for run, seq, position, payload in connection.execute(told).all():
+                event = self._decode(decode_event, payload)
+                keyed.append(((run, seq, 0, position), (event, None)))
+            for run, seq, position, payload, accepted, message in connection.execute(decided).all():
+                decision = self._decode(decode_decision, payload)
+                keyed.append(((run, seq, 1, position), (decision, outcome_of(accepted, message))))
+        return replicas_after(what for _, what in sorted(keyed, key=lambda pair: pair[0]))
 
 
 def _recent(

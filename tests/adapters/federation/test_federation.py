@@ -491,7 +491,7 @@ def test_a_cluster_that_hangs_holds_up_nobody(federation: Made, a: Pretended, b:
 def test_one_that_is_silent_at_the_start_joins_when_it_answers(
     federation: Made, a: Pretended, b: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headway_adapters.federation.adapter._FIRST_PAUSE", 0.1)
+    monkeypatch.setattr("headway_adapters.federation.member._FIRST_PAUSE", 0.1)
     b.silent = Failure("connection refused")
     b.description = ClusterDescription(
         "b",
@@ -532,7 +532,7 @@ def test_one_that_hangs_at_the_start_joins_later(federation: Made, a: Pretended,
 def test_that_all_are_silent_is_a_failure_and_may_be_tried_again(
     federation: Made, a: Pretended, b: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headway_adapters.federation.adapter._FIRST_PAUSE", 0.1)
+    monkeypatch.setattr("headway_adapters.federation.member._FIRST_PAUSE", 0.1)
     a.silent, b.silent = Failure("refused"), Failure("no route")
     one = federation({"siteA": a, "siteB": b})
     with pytest.raises(Failure, match="no cluster answers: siteA: refused; siteB: no route"):
@@ -567,7 +567,7 @@ def test_outages_of_the_adapters_are_told_by_cluster(
 def test_an_adapter_that_gives_up_is_asked_again(
     federation: Made, a: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headway_adapters.federation.adapter._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("headway_adapters.federation.member._FIRST_PAUSE", 0.05)
     one = begun(federation({"siteA": a}), a)
     a.fail(Failure("gone"))
     a.tell(5, job("1"))
@@ -608,7 +608,7 @@ def test_without_a_description_it_is_checked_and_closed(a: Pretended, b: Pretend
 def test_one_daemon_schedules_all_and_goes_on_when_one_joins_late(
     federation: Made, a: Pretended, b: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headway_adapters.federation.adapter._FIRST_PAUSE", 0.1)
+    monkeypatch.setattr("headway_adapters.federation.member._FIRST_PAUSE", 0.1)
     a.starts_run = b.starts_run = True
     b.silent = Failure("refused")
     b.description = ClusterDescription(
