@@ -129,18 +129,20 @@ class DataCoscheduling:
     )  # fmt: skip
 
     def __init__(
-        self, runs: int = 10, population_runs: int = 2, parents: Sequence[int] = PARENTS,
-        ratios: Sequence[int] = RATIOS,
+        self, runs: int = 10, population_runs: int = 2, population_sets: int = 10,
+        parents: Sequence[int] = PARENTS, ratios: Sequence[int] = RATIOS,
     ) -> None:  # fmt: skip
-        """``runs``: of each set; ``population_runs``: the same for figures 11 and 12, with numbers of
-        ``parents`` and of children for each parent (``ratios``)."""
+        """``runs``: of each set; ``population_runs`` and ``population_sets``: for figures 11 and 12, runs of
+        each set and sets at most, with numbers of ``parents`` and of children for each parent (``ratios``).
+        """
         for what, value, least in (
-            ("runs", runs, 1), ("population_runs", population_runs, 1), ("parents", len(parents), 2),
-            ("ratios", len(ratios), 2),
+            ("runs", runs, 1), ("population_runs", population_runs, 1),
+            ("population_sets", population_sets, 2), ("parents", len(parents), 2), ("ratios", len(ratios), 2),
         ):  # fmt: skip
             if value < least:
                 raise UserError(f"--set {what}: expected at least {least}, found {value}")
         self._runs, self._population_runs = runs, population_runs
+        self._population_sets = population_sets
         self._parents, self._ratios = tuple(parents), tuple(ratios)
 
     def run(self, context: Context) -> list[Claim]:
@@ -149,8 +151,9 @@ class DataCoscheduling:
         computing = self._rows(context, "computing", computing_points())
         readings = self._rows(context, "readings", reading_points())
         population = self._rows(
-            context, "population", population_points(self._parents, self._ratios), self._population_runs
-        )
+            context, "population", population_points(self._parents, self._ratios), self._population_runs,
+            self._population_sets,
+        )  # fmt: skip
         self._plots(context, six, jobs, computing, population)
         event = of(six, "event")
         return [
@@ -166,13 +169,14 @@ class DataCoscheduling:
         ]
 
     def _rows(
-        self, context: Context, name: str, points: Sequence[Point], runs: int | None = None
-    ) -> list[Row]:
+        self, context: Context, name: str, points: Sequence[Point], runs: int | None = None,
+        sets: int | None = None,
+    ) -> list[Row]:  # fmt: skip
         runs = self._runs if runs is None else runs
         tasks = [
             Task(tuple((point.scenario, point.x, name, seed) for name in point.names),
                  run_point, (point, seed, runs))
-            for point in points for seed in context.seeds
+            for point in points for seed in context.seeds[:sets]
         ]  # fmt: skip
         return context.collect(name, tasks, (runs, points))
 

@@ -70,7 +70,13 @@ def test_kilobytes_are_eight_times_as_fast():
 
 @pytest.mark.parametrize(
     ("settings", "least"),
-    [({"runs": 0}, 1), ({"population_runs": 0}, 1), ({"parents": (10,)}, 2), ({"ratios": (5,)}, 2)],
+    [
+        ({"runs": 0}, 1),
+        ({"population_runs": 0}, 1),
+        ({"population_sets": 1}, 2),
+        ({"parents": (10,)}, 2),
+        ({"ratios": (5,)}, 2),
+    ],
 )
 def test_settings_that_cannot_be(settings, least):
     with pytest.raises(UserError, match=f"expected at least {least}, found {least - 1}"):
