@@ -384,7 +384,7 @@ def both_clocks(frees: Sequence[Curves], crowds: Sequence[Curves]) -> list[Claim
             f"{name} {cell(one.rows, one.scenario, ring(name), x)} by one clock, "
             f"{cell(zones.rows, zones.scenario, ring(name), x)} in zones" for name in PLAIN
         )  # fmt: skip
-        claims.append(Claim("-", f"(both clocks) failed % / slowdown / migrations, {where}", text, "-"))
+        claims.append(Claim("-", f"(both clocks) failed, %/slowdown/migrations, {where}", text, "-"))
     return claims
 
 

@@ -168,5 +168,5 @@ def zones_of(lines: Sequence[Line], zones: Sequence[int]) -> list[float]:
         if line.what in runs and line.host is not None and following is not None:
             for at in range(STRIP):
                 if line.time <= at / 2 < following.time:
-                    found[at] = zones[line.host]
+                    found[at] = float(zones[line.host])
     return found

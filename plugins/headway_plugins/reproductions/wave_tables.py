@@ -43,7 +43,7 @@ CLOCKS = (
     "*and* know them, in zones all policies have such hosts. So the part of a published gain that is gone in "
     "zones comes from the hosts' different nights, and any policy that may move has it.\n"
 )
-CELL = "Cells: failed jobs, % / slowdown / migrations; a dash: over 95 % fail, so means rest on few jobs.\n"
+CELL = "Cells: failed jobs, %/slowdown/migrations; a dash: over 95 % fail, so means rest on few jobs.\n"
 
 
 def mean(rows: Sequence[Row], metric: str, at: str, name: str, x: float) -> float:
@@ -56,9 +56,9 @@ def cell(rows: Sequence[Row], at: str, name: str, x: float) -> str:
     """Failure, slowdown and migrations."""
     failure = mean(rows, FAILURE, at, name, x)
     if failure > 95:
-        return f"{failure:.1f} / - / -"
+        return f"{failure:.1f}/-/-"
     slow, moves = (mean(rows, metric, at, name, x) for metric in (SLOWDOWN, MIGRATIONS))
-    return f"{failure:.1f} / {slow:.2f} / {moves:.1f}"
+    return f"{failure:.1f}/{slow:.2f}/{moves:.1f}"
 
 
 def tables(
@@ -88,7 +88,7 @@ def tables(
     parts.append("## Variations, f = 15 %, c = 20 %, zones\n")
     parts.append("The slowdown from submission counts the time before the first execution, too.\n")
     parts.append(_table(
-        ["variation", "policy", "failed / slowdown / migrations", "slowdown from submission",
+        ["variation", "policy", "failed/slowdown/migrations", "slowdown from submission",
          "work lost, h a job", "hosts asked"],
         [[what, name, cell(other, what, name, 15),
           *(f"{mean(other, metric, what, name, 15):.2f}" for metric in (SUBMITTED, WORK, ASKED))]
