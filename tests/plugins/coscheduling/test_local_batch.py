@@ -15,6 +15,7 @@ from headway_plugins.coscheduling.emulated_sites import EmulatedSites
 from headway_plugins.coscheduling.local_batch import Arrival, LocalBatch, arrivals_of
 from headway_plugins.coscheduling.queue_plan import Queued
 from headway_plugins.coscheduling.site_book import SiteBook
+from headway_plugins.coscheduling.site_policy import SitePolicy
 
 
 def arrival(name, nodes, limit, submit, runtime=None):
@@ -31,6 +32,16 @@ def test_jobs_start_in_their_places_and_move_forward_when_a_job_ends_early():
     batch.advance(1000)
     assert batch.started == {"a": 0, "b": 30, "c": 80, "d": 80}
     assert (batch.now, batch.book.busy, batch.book.queue) == (1000, [], [])
+
+
+def test_the_queue_is_sorted_anew_when_a_running_job_ends():
+    """At 0 s the larger job has the larger expansion factor, at 10 s the other job."""
+    queue = [Queued("a", 4, 100, -20), Queued("b", 2, 50, -8)]
+    book = site(4, (0, 10, 2), (0, 20, 2), queue=queue, policy=SitePolicy(xf_weight=1))
+    assert book.starts(0) == {"a": 20, "b": 120}
+    batch = LocalBatch(book, [])
+    batch.advance(1000)
+    assert batch.started == {"b": 10, "a": 60}
 
 
 def test_a_reservation_keeps_its_nodes_to_its_end():
