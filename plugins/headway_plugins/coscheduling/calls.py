@@ -1,6 +1,6 @@
 """What a search asks of a site, and what a site answers: the border between the search and the world.
 
-The operations are those of section 3 of K. Yoshimoto, P. Kovatch, P. Andrews: Co-scheduling with
+The operations are from section 3 of K. Yoshimoto, P. Kovatch, P. Andrews: Co-scheduling with
 User-Settable Reservations, Job Scheduling Strategies for Parallel Processing, 2005. Times are seconds since
 the epoch.
 

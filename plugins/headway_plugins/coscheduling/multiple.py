@@ -11,7 +11,7 @@ Decisions on what the paper leaves open:
   (1 node if min is 0): granted, the delay is infinite; denied, the metajob is not possible if min is above 0.
 - A machine with max 0 is not asked; a way to divide the nodes that gives a machine none leaves it out.
 - Ways to divide the nodes are the outer loop and start times the inner loop; with ``window_first`` it is the
-  reverse, and the next start is the least of those that the ways to divide were offered.
+  reverse, and the next start is the least late start that any way to divide was offered.
 - At a site with fixed starts "no place" means the next start time, any other denial the next way to divide.
 """
 
