@@ -14,6 +14,11 @@ on the order of the queue; it adds two absolute times; each job pays the wide-ar
 ``rep-none``  no replicas: each job fetches all its objects from the remote stores.
 ``printed``   figure 6 as it stands.
 
+One mode is ours, for sites that have a store each, next to their nodes:
+
+``staged``    each object is copied to the site of each node whose jobs need it, from time 0 on; ``direct`` of
+              the tables is when it is there.
+
 Decisions:
 
 - At equal times the node goes first whose job is earlier in the queue. This orders the turns, and changes no
@@ -21,7 +26,7 @@ Decisions:
 - An object with an existing replica is fetched through the store of that. A further copy is made at a turn if
   that one is complete earlier.
 - ``direct``: a job may fetch an object from the remote store to its node, if this is sooner; the replica is
-  begun all the same. It has no effect in ``rep-none`` and ``printed``.
+  begun all the same. It has no effect in ``rep-none``, ``printed`` and ``staged``.
 - The end is that of the last node, a node without jobs included (``printed``, and ``Tables.jobs_alone``: of
   the last job).
 """
@@ -34,10 +39,13 @@ from typing import Literal, NamedTuple
 
 from headway_plugins.data.model import Tables
 
-Mode = Literal["event", "queue", "prefetch", "rep-none", "printed"]
+Mode = Literal["event", "queue", "prefetch", "rep-none", "printed", "staged"]
+#: The modes of the paper's model.
 MODES: tuple[Mode, ...] = ("event", "queue", "prefetch", "rep-none", "printed")
 #: Modes in which stores have no part.
-WITHOUT_STORES: tuple[Mode, ...] = ("rep-none",)
+WITHOUT_STORES: tuple[Mode, ...] = ("rep-none", "staged")
+#: Modes in which objects come to nodes in the times of ``Tables.direct``.
+DIRECT: tuple[Mode, ...] = ("rep-none", "staged")
 
 
 class Turn(NamedTuple):
@@ -66,9 +74,10 @@ class Course:
                 min(known, row[at])
                 for known, row, at in zip(self._naot, tables.transfer, self._store, strict=True)
             ]
-        self._direct = tables.direct_rows() if direct or mode == "rep-none" else []
+        self._direct = tables.direct_rows() if direct or mode in DIRECT else []
         self._begins: Callable[[int, int, float], float] = (
             self._remote if mode == "rep-none"
+            else self._staged if mode == "staged"
             else self._printed if mode == "printed"
             else self._shortest if direct
             else self._replicated
@@ -111,6 +120,9 @@ class Course:
 
     def _remote(self, job: int, node: int, turn: float) -> float:
         return max((turn + self._direct[o][node] for o in self._tables.jobs[job]), default=turn)
+
+    def _staged(self, job: int, node: int, turn: float) -> float:
+        return max(turn, max((self._direct[o][node] for o in self._tables.jobs[job]), default=0.0))
 
     def _printed(self, job: int, node: int, turn: float) -> float:
         """Lines 11 to 31 with a clock of 0."""

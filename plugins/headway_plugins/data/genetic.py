@@ -148,7 +148,7 @@ def evolve(
         parents, ends = pool[chosen], makespans[chosen]
         history.append(float(ends[0]))
     order, node, store = fitness.strings(parents[0])
-    return Evolved(order, node, None if mode == "rep-none" else store, float(ends[0]), history, evaluated)
+    return Evolved(order, node, store if fitness.replicas else None, float(ends[0]), history, evaluated)
 
 
 def _remembered(fitness: Fitness, plans: Ints, known: dict[bytes, float]) -> Floats:

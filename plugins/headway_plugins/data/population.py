@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from headway_plugins.data.evaluation import WITHOUT_STORES, Mode, evaluate
+from headway_plugins.data.evaluation import DIRECT, WITHOUT_STORES, Mode, evaluate
 from headway_plugins.data.model import Floats, Ints, Tables
 
 #: From so many plans on arrays are faster than one plan after the other (`make bench ARGS="-s -k data"`).
@@ -100,7 +100,7 @@ class _Arrays:
             for name, replica in tables.replicas.items():
                 complete[name], fixed[name] = replica.at, replica.store
         remote = None
-        if mode == "rep-none" or (direct and mode != "printed"):
+        if mode in DIRECT or (direct and mode != "printed"):
             remote = np.full((count + 1, nodes), 0.0)
             if count:
                 remote[:count] = tables.direct_rows()
@@ -149,6 +149,8 @@ class _Block:
             return self._begun()
         if mode in ("rep-none", "printed"):
             return self._by_delays()
+        if mode == "staged":
+            return self._when_there()
         return self._by_arrivals()
 
     def _begun(self) -> Floats:
@@ -202,6 +204,19 @@ class _Block:
         for step in range(self._jobs):
             here = at[:, step]
             ends = free[here] + delay[:, step] + self._computing[:, step]
+            free[here] = ends
+            np.maximum(last, ends, out=last)
+        return last
+
+    def _when_there(self) -> Floats:
+        """The mode in which objects come to nodes whatever the jobs do."""
+        assert self._arrays.direct is not None
+        there = self._arrays.direct[self._needs, self._node[:, :, None]].max(axis=2)
+        free, last = self._free, self._begun()
+        at = self._node + self._rows * self._arrays.nodes
+        for step in range(self._jobs):
+            here = at[:, step]
+            ends = np.maximum(free[here], there[:, step]) + self._computing[:, step]
             free[here] = ends
             np.maximum(last, ends, out=last)
         return last

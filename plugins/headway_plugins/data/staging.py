@@ -1,8 +1,8 @@
 """Data first: a job waits until the store of its site has its datasets, which are copied there meanwhile.
 
-A job names its datasets (attribute ``data``). While one of them is missing at its site the job is in no queue,
-behind a barrier that names it. T. Phan, K. Ranganathan, R. Sion (JSSPP 2005) let a node wait while data
-arrive; here the job waits and its node serves other jobs. Decisions:
+A job names its datasets (attribute ``data``). While one of them is missing at its site the job is in no
+queue, behind a barrier that names it. T. Phan, K. Ranganathan, R. Sion (JSSPP 2005) let a node wait while
+data arrive; here the job waits and its node serves other jobs. Decisions:
 
 - Copies are ordered in the order of the queues, each from the site from which it comes soonest, at most
   ``parallel`` at a time and as many to a store as its description allows.
@@ -132,10 +132,18 @@ class Staging(Plugin):
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
+        return self.kept()
+
+    def kept(self) -> dict[str, Any]:
+        """What is kept over a restart, as JSON values."""
         return {"rates": self.measured.saved(), "used": [[*key, at] for key, at in self._used.items()]}
 
     @hookimpl
     def restore(self, saved: Mapping[str, Any]) -> None:
+        self.take_up(saved)
+
+    def take_up(self, saved: Mapping[str, Any]) -> None:
+        """What :meth:`kept` gave in an earlier run."""
         self.measured.take_up(saved["rates"])
         self._used = {(dataset, site): at for dataset, site, at in saved["used"]}
 
@@ -278,7 +286,8 @@ class Staging(Plugin):
         share = copy.done / size if size else 1.0
         left = self.left(dataset, site, state.now)
         when = "at any moment" if left <= 0 else f"in {duration(left)}"
-        return f"{dataset} ({100 * share:.0f} % of it has arrived from {copy.source}, the rest is expected {when})"
+        arrived = f"{100 * share:.0f} % of it has arrived from {copy.source}"
+        return f"{dataset} ({arrived}, the rest is expected {when})"
 
     def left(self, dataset: str, site: str, now: float) -> float:
         """Seconds until a copy on its way is expected to arrive."""
@@ -333,7 +342,7 @@ class Staging(Plugin):
                 del self._needs[name]
             elif job.status in ON_NODES:
                 reading.setdefault(self.catalogue.site_of(job.pool.name), set()).update(self._needs[name])
-            elif job.bound_for or job.status is Status.PENDING or _waits_for_data(job):
+            elif job.bound_for or job.status is Status.PENDING or waits_for_data(job):
                 waiting.append(job)
         return [
             Need(job.id, self.catalogue.site_of(job.bound_for or job.pool.name), self._needs[job.id])
@@ -385,9 +394,8 @@ class Staging(Plugin):
         if failed is None or failed.until <= now:
             return ""
         times = "once" if failed.count == 1 else f"{failed.count} times"
-        return (
-            f"its copy failed {times}: {failed.reason}; it is tried again in {duration(failed.until - now)}"
-        )
+        again = duration(failed.until - now)
+        return f"its copy failed {times}: {failed.reason}; it is tried again in {again}"
 
     def _source(self, dataset: str, site: str) -> str | None:
         """Where a copy comes from: a site from which it has not failed, if there is one."""
@@ -425,7 +433,7 @@ class Staging(Plugin):
         return dict(vars(self._figures))
 
 
-def _waits_for_data(job: Job) -> bool:
+def waits_for_data(job: Job) -> bool:
     """Whether data alone keep a waiting job out of its queue."""
     barrier = job.barrier
     key = None if barrier is None else barrier.key

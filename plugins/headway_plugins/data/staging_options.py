@@ -22,10 +22,7 @@ class StagingOptions(pydantic.BaseModel):
         description="seconds until a copy that failed is tried again; doubled at each failure",
     )
     longest_retry: float = pydantic.Field(
-        default=3600.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="the longest wait between two tries, in seconds",
+        default=3600.0, gt=0, allow_inf_nan=False, description="longest wait between two tries, in seconds"
     )
     learning: bool = pydantic.Field(
         default=True,

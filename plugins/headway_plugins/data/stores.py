@@ -61,7 +61,8 @@ def fill(catalogue: Catalogue, needs: Iterable[Need], reading: Mapping[str, Set[
         more = [name for name in need.datasets if name not in here]
         total = taken.get(site, 0) + sum(catalogue.datasets[name].size for name in more)
         if more and total > capacity(catalogue, site):
-            full[site] = need.job
+            if not why_never(catalogue, need.datasets, site):
+                full[site] = need.job
             continue
         taken[site] = total
         here.update(more)

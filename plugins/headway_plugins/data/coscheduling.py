@@ -1,0 +1,405 @@
+"""Sites, order and data planned together: jobs that may move go where they and their data end early.
+
+T. Phan, K. Ranganathan, R. Sion: Evolving Toward the Perfect Schedule: Co-scheduling Job Assignments and Data
+Replication in Wide-Area Systems Using a Genetic Algorithm. JSSPP 2005. ``data-ga`` plans by the genetic
+algorithm, ``data-greedy`` sends each job where it can begin first. Both copy data as ``staging`` does, in the
+order of the plan. They are no policies: a policy beside them (such as ``easy``) starts the jobs, in the order
+that the plan gives its queue, so reservations, limits and jobs that are not planned are its own business.
+Decisions:
+
+- Planned are jobs that may be sent to another cluster (attribute ``movable``), of one processor, that could
+  start but for their data: the first ``window`` of all queues together. All other jobs go as the policy says;
+  the plan reckons with the others that stand before the last planned job.
+- A *snapshot* is planned every ``interval`` seconds, and when half of the jobs of the last one have started
+  while others wait. Running jobs and copies on their way are fixed. A job that comes between two snapshots is
+  planned at once by the greedy algorithm, behind the jobs of the plan.
+- In their queue planned jobs take each other's places alone. ``max_overtakes`` bounds the order, not jobs
+  that overtake because their data are there.
+- Before a job is planned, nothing is copied for it.
+- A job that its cluster has refused to send on three times stays there.
+- Five copies in a row that take more than twice or less than half of what was expected: ``data-ga`` plans
+  as ``data-greedy`` until a copy takes what was expected.
+- Random numbers follow from the run's seed and the number of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headway.decisions import Copy, Decision, Drop, Route, Start
+from headway.events import DecisionFailed, Event, JobReleased, JobRequeued, JobRouted, PoolChanged
+from headway.hookspecs import hookimpl
+from headway.model.sites import MOVABLE
+from headway.plugins import Again, Study, Traits
+from headway.report.quantities import duration
+from headway.results import RunResult
+from headway.state import Job, PoolState, State, Status
+from headway_plugins.data.draws import Draws
+from headway_plugins.data.site_planner import NEVER, Planning, SitePlan, Snapshot, Waiting, plan_sites
+from headway_plugins.data.site_slots import pool_for, pools_of, slots_of
+from headway_plugins.data.staging import OBSERVED, Staging, waits_for_data
+from headway_plugins.data.staging_options import GeneticOptions, GreedyOptions, StagingOptions
+from headway_plugins.data.stores import why_never
+
+_INF = float("inf")
+_PAPER = (
+    "T. Phan, K. Ranganathan, R. Sion: Evolving Toward the Perfect Schedule: Co-scheduling Job Assignments "
+    "and Data Replication in Wide-Area Systems Using a Genetic Algorithm, JSSPP 2005"
+)
+#: Copies in a row whose expectation was wrong, after which no plan is believed.
+WRONG = 5
+#: Times that a cluster may refuse to send a job on.
+TRIES = 3
+#: Seconds that a job is on its way at least.
+_MOMENT = 1e-3
+#: Jobs before the planned ones with which a plan reckons, for each planned job.
+_BEFORE = 4
+
+
+@dataclass
+class _Planned:
+    """What is counted of plans."""
+
+    snapshots: int = 0
+    evaluations: int = 0
+    routes: int = 0
+    fallbacks: int = 0
+    #: When the last job was to end, by the first and by the last snapshot (absolute seconds).
+    first_end: float = 0.0
+    last_end: float = 0.0
+
+
+class DataGreedy(Staging):
+    """Send movable jobs where they can begin first with their data, and copy the data there."""
+
+    Options: type[StagingOptions] = GreedyOptions
+    traits = Traits(
+        needs=(Copy, Route), uses=(Drop,), observes=(*OBSERVED, PoolChanged),
+        ask_again=Again.DOMAIN, study=Study(backfills=True, estimates=True), paper=_PAPER,
+    )  # fmt: skip
+
+    def __init__(self, options: StagingOptions | None = None) -> None:
+        super().__init__(options)
+        #: Jobs that may be planned.
+        self._movable: set[str] = set()
+        #: How often each could not be sent on, and how many jobs have overtaken each.
+        self._refusals: dict[str, int] = {}
+        self._overtaken: dict[str, int] = {}
+        self._plan = SitePlan()
+        self._rank: dict[str, int] = {}
+        #: Jobs of the last snapshot, how many snapshots there were, and when the next one is due.
+        self._size = 0
+        self._number = 0
+        self._next = -_INF
+        #: There may be jobs to plan; and something happened since the last snapshot.
+        self._news = self._stale = True
+        self.planned = _Planned()
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, Any]:
+        order, site = list(self._plan.order), dict(self._plan.site)
+        plan = {"order": order, "site": site, "overtaken": dict(self._overtaken)}
+        return {**self.kept(), "plan": plan}
+
+    @hookimpl
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        self.take_up(saved)
+        plan = saved["plan"]
+        self._overtaken = dict(plan["overtaken"])
+        self._take(SitePlan(list(plan["order"]), dict(plan["site"])))
+
+    # ------------------------------------------------------------------ jobs
+
+    def note(self, event: Event, state: State) -> None:
+        self._stale = True
+        if isinstance(event, DecisionFailed | JobReleased | JobRequeued | JobRouted | PoolChanged):
+            self._news = True
+        decision = event.decision if isinstance(event, DecisionFailed) else None
+        if isinstance(decision, Route) and decision.job_id in self._movable:
+            self._refusals[decision.job_id] = self._refusals.get(decision.job_id, 0) + 1
+            self._changed = True
+            self._forget(decision.job_id)
+        super().note(event, state)
+        name = getattr(event, "job_id", "")
+        if name in self._movable and name not in state.jobs:
+            self._movable.discard(name)
+            self._refusals.pop(name, None)
+            self._overtaken.pop(name, None)
+            self._forget(name)
+
+    def _forget(self, job: str) -> None:
+        """The plan says nothing of the job any more."""
+        self._plan.site.pop(job, None)
+        self._rank.pop(job, None)
+
+    def admitted(self, job: Job) -> str | None:
+        self._stale = True
+        if _may_be_planned(job):
+            self._movable.add(job.id)
+            self._news = True
+        else:
+            self._movable.discard(job.id)
+        return super().admitted(job)
+
+    def why_never(self, job: Job, needs: tuple[str, ...]) -> str:
+        here = super().why_never(job, needs)
+        if not here or job.id not in self._movable:
+            return here
+        sites = {self.catalogue.site_of(pool) for pool in self._pools()}
+        if any(not why_never(self.catalogue, needs, site) for site in sites):
+            return ""
+        return f"{here}; no other site can have its data"
+
+    def _pools(self) -> Iterable[str]:
+        return self._state.pools if self._state is not None else ()
+
+    def _at(self, job: Job) -> str:
+        """Its site, or that to which it is on its way."""
+        return self.catalogue.site_of(job.bound_for or job.pool.name)
+
+    def _plannable(self, job: Job) -> bool:
+        """Whether nothing but its data, its way to another pool, or its closed pool keeps the job out."""
+        if self._refusals.get(job.id, 0) >= TRIES:
+            return False
+        if job.status is Status.PENDING:
+            return True
+        if job.status is not Status.WAITING or job.held or job.refusal:
+            return False
+        return (
+            bool(job.bound_for)
+            or waits_for_data(job)
+            or not (job.pool.open or job.failures or job.description.begin_time is not None)
+        )
+
+    # ------------------------------------------------------------------ plans
+
+    @hookimpl
+    def react(self, state: State) -> Iterable[Decision] | None:
+        self.let_in(state)
+        if not (self._news or (self._stale and state.now >= self._next)):
+            return None
+        self._news = False
+        return self._look(state)
+
+    def _look(self, state: State) -> Iterator[Decision]:
+        """Plan where that is due, and send jobs on."""
+        pools = pools_of(state)
+        front = self._front(pools, state)
+        if not front:
+            self._next = -_INF
+            return
+        known = sum(job.id in self._plan.site for job in front)
+        due = state.now >= self._next or not known or (known < len(front) and 2 * known <= self._size)
+        if due or known < len(front):
+            self._make(self._snapshot(front, pools, state), state, whole=due)
+            for job in front:
+                job.domain.touch()
+            if due:
+                state.wake_at(self._next, next(iter(front)).pool)
+            yield from self._routes(front, pools, state)
+
+    def _front(self, pools: Mapping[str, list[PoolState]], state: State) -> dict[Job, frozenset[str]]:
+        """The jobs to plan, in the order of the queues, and for each the sites to which it cannot go."""
+        jobs = (state.jobs[name] for name in self._movable if name in state.jobs)
+        found: dict[Job, frozenset[str]] = {}
+        for job in sorted((job for job in jobs if self._plannable(job)), key=lambda job: job.order):
+            if len(found) == self.options.window:
+                break
+            needs = self._needs.get(job.id, ())
+            if job.bound_for:
+                never = frozenset(site for site in pools if site != self._at(job))
+            else:
+                never = frozenset(site for site in pools if why_never(self.catalogue, needs, site))
+            if len(never) < len(pools):
+                found[job] = never
+        return found
+
+    def _make(self, snapshot: Snapshot, state: State, *, whole: bool) -> None:
+        """Make a plan; ``whole``: of everything, else jobs that came are only added to the last one."""
+        now = state.now
+        planning = self.planning(state) if whole else Planning(evaluations=0)
+        draws = Draws(np.random.default_rng([state.seed, self._number]))
+        found = plan_sites(snapshot, planning, draws, self._plan)
+        self._take(found)
+        self._changed = True
+        self._number += 1
+        self.planned.evaluations += found.evaluations
+        if whole:
+            self._size, self._stale = len(found.order), False
+            self._next = now + self.options.interval
+            self.planned.last_end = now + found.makespan
+            if not self.planned.snapshots:
+                self.planned.first_end = self.planned.last_end
+            self.planned.snapshots += 1
+
+    def _take(self, plan: SitePlan) -> None:
+        self._plan = plan
+        self._rank = {name: at for at, name in enumerate(plan.order)}
+
+    def planning(self, state: State) -> Planning:
+        """How the next snapshot is planned."""
+        return Planning(evaluations=0, max_overtakes=self.options.max_overtakes)
+
+    def _snapshot(
+        self, front: Mapping[Job, frozenset[str]], pools: Mapping[str, list[PoolState]], state: State
+    ) -> Snapshot:
+        planned = {job.id for job in front}
+        last = max(job.order for job in front)
+        before = [
+            job
+            for job in state.jobs.values()
+            if job.id not in planned
+            and (job.status is Status.PENDING or waits_for_data(job))
+            and job.order < last
+        ]
+        before.sort(key=lambda job: job.order)
+        now = state.now
+
+        def ready(job: Job) -> float:
+            site = self._at(job)
+            times = (self._arrival(name, site, now) for name in self._needs.get(job.id, ()))
+            return max(times, default=0.0)
+
+        slots = slots_of(state, pools, before[: _BEFORE * len(front)], ready, len(front))
+        jobs = [
+            Waiting(
+                job.id, self._at(job), self._needs.get(job.id, ()), job.expected_runtime,
+                self._overtaken.get(job.id, 0), never,
+            )
+            for job, never in front.items()
+        ]  # fmt: skip
+        return Snapshot(jobs, slots, lambda dataset, site: self._arrival(dataset, site, now), self._travel)
+
+    def _travel(self, source: str, target: str) -> float:
+        """Seconds that a job is on its way: other jobs of its new site may start meanwhile."""
+        link = self.catalogue.links.get((source, target))
+        return max(_MOMENT, link.latency if link is not None else 0.0)
+
+    def _arrival(self, dataset: str, site: str, now: float) -> float:
+        """Seconds until the site has the dataset, if its copy begins now."""
+        catalogue = self.catalogue
+        if catalogue.has(dataset, site):
+            return 0.0
+        if (dataset, site) in catalogue.copies:
+            return self.left(dataset, site, now)
+        if why_never(catalogue, (dataset,), site):
+            return NEVER
+        source = self.measured.nearest(catalogue, dataset, site)
+        failed = self._failures.get((dataset, site))
+        wait = max(0.0, failed.until - now) if failed is not None else 0.0
+        return NEVER if source is None else wait + self.measured.seconds(catalogue, dataset, source, site)
+
+    def _routes(
+        self, front: Iterable[Job], pools: Mapping[str, list[PoolState]], state: State
+    ) -> Iterator[Route]:
+        """Send the jobs on whose site is another one."""
+        for job in sorted(front, key=lambda job: self._rank[job.id]):
+            site = self._plan.site[job.id]
+            if site == self._at(job) or job.bound_for:
+                continue
+            wait = max(
+                (self._arrival(name, site, state.now) for name in self._needs.get(job.id, ())), default=0.0
+            )
+            if wait < NEVER:
+                there = f"its data can be there in {duration(wait)}" if wait else "nothing is to be copied"
+                self.planned.routes += 1
+                yield Route(job.id, pool_for(job, pools[site]).name, f"planned at {site}: {there}")
+
+    # ------------------------------------------------------------------ order
+
+    def _exchanged(self, jobs: list[Job]) -> list[Job]:
+        """Planned jobs take each other's places, in the order of the plan."""
+        places = [at for at, job in enumerate(jobs) if job.id in self._rank]
+        planned = sorted((jobs[at] for at in places), key=lambda job: self._rank[job.id])
+        found = list(jobs)
+        for at, job in zip(places, planned, strict=True):
+            found[at] = job
+        return found
+
+    @hookimpl
+    def order_queue(self, jobs: Sequence[Job]) -> Sequence[Job] | None:
+        found = self._exchanged(list(jobs)) if self._rank else jobs
+        return None if found == jobs else found
+
+    def in_turn(self, jobs: list[Job]) -> Sequence[Job]:
+        there = [
+            job
+            for job in jobs
+            if job.id not in self._movable
+            or self._refusals.get(job.id, 0) >= TRIES
+            or self._plan.site.get(job.id) == self._at(job)
+        ]
+        return self._exchanged(list(super().in_turn(there)))
+
+    @hookimpl
+    def decided(self, decisions: Sequence[Decision], state: State) -> None:
+        """Planned jobs that start leave the plan, and jobs that start overtake the jobs before them."""
+        started = [decision.job_id for decision in decisions if isinstance(decision, Start)]
+        if not started or not self._rank:
+            return
+        self._stale = True
+        self._news = self._news or any(name in self._rank for name in started)
+        if self.options.max_overtakes is None:
+            return
+        jobs = [job for name in self._rank if (job := state.jobs.get(name)) and job.start_time is None]
+        for name in started:
+            job = state.jobs.get(name)
+            for other in jobs:
+                if job is not None and other.order < job.order:
+                    self._overtaken[other.id] = self._overtaken.get(other.id, 0) + 1
+
+    # ------------------------------------------------------------------ figures
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Any]:
+        return {"staging": self.told, "plans": self._told_of_plans}
+
+    def _told_of_plans(self, result: RunResult) -> dict[str, float]:
+        """Snapshots, compared plans, jobs that were sent on, snapshots of the fallback, and when the last job
+        was to end."""
+        return dict(vars(self.planned))
+
+
+class DataGa(DataGreedy):
+    """Plan sites, order and copies for movable jobs together by a genetic algorithm."""
+
+    Options: type[StagingOptions] = GeneticOptions
+
+    def __init__(self, options: StagingOptions | None = None) -> None:
+        super().__init__(options)
+        self._believes = True
+
+    def planning(self, state: State) -> Planning:
+        believes = self.measured.wrong < WRONG
+        if believes != self._believes:
+            self._believes = believes
+            state.notices.append(
+                "data-ga: copies take what is expected again; plans are made by the genetic algorithm"
+                if believes
+                else f"data-ga: {WRONG} copies in a row took more than twice or less than half of what was "
+                "expected; plans are made as by data-greedy until a copy takes what is expected"
+            )
+        options = self.options
+        if not believes:
+            self.planned.fallbacks += 1
+            return super().planning(state)
+        return Planning(
+            options.evaluations, options.mutation, options.parents, options.children, options.max_overtakes
+        )
+
+
+def _may_be_planned(job: Job) -> bool:
+    """Whether a job may be sent to another cluster, and is of one processor and of no further conditions."""
+    said = job.attribute(MOVABLE, "no")
+    description = job.description
+    return (
+        str(said) != "no"
+        and job.processors == 1
+        and not description.further_pools
+        and not description.dependencies
+        and not description.reservation
+    )
