@@ -8,13 +8,14 @@ now, so a plan does not know of limits of copies, nor of stores that are full.
 
 A batch system starts the first job of its queue whose data are there, and keeps no slot free for a job whose
 data are on their way. So the end of a plan is that of its *dispatch*: at each site, each slot that is free
-takes the first job, in the order of the plan, that has its data. Three plans are compared by it, and of plans
+takes the first job, in the order of the plan, that has its data. Four plans are compared by it, and of plans
 that end at the same microsecond, by the sum of the ends of their jobs:
 
 - the last plan, jobs that have come since behind it;
+- each job where it is, in the order of the queue;
 - greedy: each job, in the order of the queue, to the slot where it can begin first, to its own site where
   that is as good;
-- the best plan that the genetic algorithm finds from these two.
+- the best plan that the genetic algorithm finds from these.
 
 An earlier one of this list is taken unless a later one is better, so that jobs do not move without a gain.
 The function is pure: the caller knows the time, and when a snapshot is due.
@@ -210,8 +211,8 @@ def plan_sites(
     if not count:
         return SitePlan()
     numbered = _Numbered(snapshot)
-    greedy = numbered.assigned(range(count), {})
-    candidates = [greedy]
+    home = {at: job.site for at, job in enumerate(snapshot.jobs) if job.site not in job.never}
+    candidates = [numbered.assigned(range(count), home), numbered.assigned(range(count), {})]
     if last is not None and last.order:
         candidates.insert(0, _continued(numbered, last))
     evaluated = len(candidates)
