@@ -50,6 +50,7 @@ LINES = (
     "explain 5 -c site.yaml --journal-only",
     "starts -c site.yaml",
     "status -c site.yaml",
+    "datasets -c site.yaml",
     "elastic 5 --extend 30m -c site.yaml",
     "reserve --at +1h --for 1h --nodes 1 -c site.yaml",
     "unreserve r1 -c site.yaml",
@@ -74,6 +75,7 @@ LINES = (
 #: Those that end otherwise than with 0 where all extras are installed, since no daemon runs here, say.
 EXPECTED = {
     "status -c site.yaml": 1,
+    "datasets -c site.yaml": 1,
     "elastic 5 --extend 30m -c site.yaml": 1,
     "reserve --at +1h --for 1h --nodes 1 -c site.yaml": 1,
     "unreserve r1 -c site.yaml": 1,

@@ -169,9 +169,16 @@ def test_every_page_is_reached_from_the_first() -> None:
     assert set(PAGES) <= {*re.findall(r"\]\(([a-z]+\.md)\)", PAGES["README.md"]), "README.md"}
 
 
+def test_every_message_about_copies_is_explained() -> None:
+    page = PAGES["sites.md"]
+    said = said_in("adapters/headway_adapters/federation/live_copies.py")
+    table = page[page.index("| message in the log |") :]
+    rows = re.findall(r"^\| (`[^|]+`) \|", table[: table.index("## Keys")], re.MULTILINE)
+    assert {message for row in rows for message in re.findall(r"`([^`]+)`", row)} == said
+
+
 def messages() -> set[str]:
     """What the daemon and the adapter can write into the log."""
-    found = set()
     framework = (
         "engine", "daemon/clock", "daemon/made", "daemon/memory", "daemon/succession", "daemon/users",
         "workload/accounting/kinds", "service/server",
@@ -182,10 +189,16 @@ def messages() -> set[str]:
         "slurm/handback", "slurm/looking", "slurm/power", "slurm/starting", "lsf/adapter", "lsf/looking",
         "lsf/starting", "federation/adapter", "federation/member",
     )  # fmt: skip
-    for name in (
+    return said_in(
         *(f"framework/headway/{name}.py" for name in framework),
         *(f"adapters/headway_adapters/{name}.py" for name in adapters),
-    ):
+    )
+
+
+def said_in(*names: str) -> set[str]:
+    """What these files can write into the log."""
+    found = set()
+    for name in names:
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         named = {
             target.id: node.value.value

@@ -28,7 +28,7 @@ _KEPT = 4096
 #: Characters of a reason.
 _LONGEST = 300
 #: How long a command has from SIGTERM to SIGKILL, seconds.
-GRACE = 3.0
+GRACE = 5.0
 _KEEPER = Path(__file__).with_name("keeper.py")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 

@@ -20,7 +20,7 @@ Decisions that we took:
   of its originals (without a check, its size must be above 0; without that, the journal is believed).
   While the original's check fails, the copy is not told, and the check is repeated. A copy that
   is not the same is removed and told as lost.
-- In monitor mode nothing is copied and nothing removed.
+- In monitor mode nothing is copied and nothing removed. A copy that is not as it was is not told.
 """
 
 from __future__ import annotations
@@ -402,6 +402,9 @@ class LiveCopies:
             return [ev.DatasetCopied(now, dataset, site)]
         self._catalogue.breaks_off(dataset, site)
         self._log.warning("a copy of an earlier run is gone", dataset=dataset, site=site, error=why)
+        if self.transfers.read_only:
+            # The next run that drives looks again, and clears up.
+            return []
         if known.state == "copying":
             return [ev.CopyFailed(now, dataset, site, known.source, done, why)]
         return [ev.DatasetLost(now, dataset, site, why)]

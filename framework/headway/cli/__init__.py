@@ -43,6 +43,7 @@ _COMMANDS = {
     "explain": ("explain", "Tell why a job waits and when it is expected to start."),
     "starts": ("starts", "Compare planned starts with real starts, from the journal."),
     "status": ("status", "Report on the running daemon."),
+    "datasets": ("datasets", "Tell which site has which dataset, and which copies are on their way."),
     "elastic": ("elastic", "Change the time limit or size of a waiting or running job."),
     "reserve": ("reserve", "Reserve nodes or processors for a time."),
     "unreserve": ("unreserve", "Give a reservation back."),

@@ -151,7 +151,7 @@ class TransfersConfig(Section):
         "{dataset}",
     )
     timeout: Seconds = pydantic.Field(
-        default=86400.0, description="seconds after which a copy is ended and counts as failed"
+        default=86400.0, description="seconds after which a command is ended; such a copy counts as failed"
     )
     parallel: int = pydantic.Field(default=4, ge=1, le=64, description="copies that run at the same time")
 

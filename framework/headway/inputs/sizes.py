@@ -27,6 +27,15 @@ def bytes_of(text: str) -> float | None:
     return float(found[1]) * _UNITS[unit] if unit in _UNITS else None
 
 
+def said_bytes(size: float) -> str:
+    """An amount of data for a person, such as ``1.5 TB``: three digits, or all bytes below 1 kB."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(size) < 999.5:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.0f} PB" if size >= 99.5 else f"{size:.3g} PB"
+
+
 def _as_bytes(value: Any) -> Any:
     if isinstance(value, str):
         size = bytes_of(value)

@@ -190,3 +190,47 @@ class CycleReport(msgspec.Struct, frozen=True, omit_defaults=True, tag="cycle", 
     decisions: dict[str, int]
     #: The first of the decisions.
     first: tuple[DecisionReport, ...] = ()
+
+
+class ReplicaReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A site that has a dataset."""
+
+    site: str
+    #: Since when; None: from the beginning, and it keeps it.
+    since: float | None = None
+
+
+class CopyReport(msgspec.Struct, frozen=True):
+    """A copy of a dataset that is on its way."""
+
+    site: str
+    source: str
+    since: float
+    #: Bytes that have arrived, as far as that is told.
+    done: int
+
+
+class DatasetReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A dataset: bytes, the sites that have it, and its copies on their way."""
+
+    name: str
+    size: int
+    at: tuple[ReplicaReport, ...] = ()
+    copies: tuple[CopyReport, ...] = ()
+
+
+class StoreReport(msgspec.Struct, frozen=True):
+    """A site's store; bytes."""
+
+    site: str
+    #: None: not bounded.
+    capacity: int | None
+    #: What datasets take, and what copies on their way will take.
+    used: int
+
+
+class DatasetList(msgspec.Struct, frozen=True, tag="datasets", tag_field="found"):
+    """The datasets and the stores, as they are configured."""
+
+    datasets: tuple[DatasetReport, ...]
+    stores: tuple[StoreReport, ...]

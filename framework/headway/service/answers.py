@@ -15,6 +15,7 @@ from headway.inquiry import Inquiry, find_job
 from headway.inquiry.arrays import array_lines, elements_of
 from headway.inquiry.bookings import booking_page
 from headway.inquiry.cycles import Cycle, cycle_report
+from headway.inquiry.datasets import dataset_list
 from headway.inquiry.jobs import Sees, Wanted, everything, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.pools import pool_list
@@ -91,6 +92,10 @@ class Answers:
                 return booking_page(inquiry, pool, first, count, sees)
             case protocol.Pools():
                 return pool_list(inquiry)
+            case protocol.Datasets():
+                if (catalogue := inquiry.state.catalogue) is None:
+                    raise Unknown("no sites are configured")
+                return dataset_list(catalogue)
             case protocol.Cycle():
                 assert self._cycle is not None
                 return cycle_report(inquiry, self._cycle, sees)

@@ -11,6 +11,7 @@ from headway.inquiry.pages import MOST
 from headway.inquiry.reports import (
     BookingPage,
     CycleReport,
+    DatasetList,
     JobPage,
     JobReport,
     NodePage,
@@ -116,8 +117,12 @@ class Cycle(_Request, frozen=True):
     """The last cycle."""
 
 
+class Datasets(_Request, frozen=True):
+    """All datasets, copies on their way and stores."""
+
+
 #: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
-Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle
+Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets
 AnyRequest = Elastic | Reserve | Unreserve | Plugin | Status | Question
 
 
@@ -184,7 +189,7 @@ class Explained(msgspec.Struct, frozen=True, omit_defaults=True, tag="explained"
 
 
 #: What a question finds.
-Found = Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport
+Found = Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport | DatasetList
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

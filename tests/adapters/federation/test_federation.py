@@ -5,18 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from building import alike, described, plugged
+from directory_stores import DATA, Stores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import HANG, bound, until
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import Check, ClusterAdapter, Outage, Outcome
+from headway.adapter import Check, ClusterAdapter, KnownReplica, Outage, Outcome
 from headway.engine import Engine
 from headway.errors import Failure, StateError, UserError
 from headway.model import (
@@ -200,6 +202,38 @@ def test_a_calendar_opens_and_closes_the_pools_of_its_site(a: Pretended, b: Pret
             ("a:batch", True),
             ("a:gpu", True),
         }
+
+
+def test_datasets_are_copied_beside_the_clusters(a: Pretended, b: Pretended, tmp_path: Path) -> None:
+    stores = Stores(tmp_path)
+    with Federation(
+        {"a": a, "b": b}, clock=lambda: 1.0, sites=lambda pools: stores.sites(), transfers=stores.transfers()
+    ) as one:
+        assert {d.Copy, d.Drop, d.Start} <= one.capabilities
+        stores.path("c").write_bytes(DATA)
+        one.replicas_before([KnownReplica("era5", "c", "there")])
+        one.describe()
+        a.tell(1.0)
+        b.tell(1.0)
+        # The first events have what is there already.
+        assert one.wait(None) == (1.0, [ev.DatasetCopied(1.0, "era5", "c")])
+        copy, unknown = d.Copy("era5", "b", "a"), d.Copy("other", "b", "a")
+        outcomes = one.apply(1.0, [copy, unknown])
+        assert [outcome.accepted for outcome in outcomes] == [True, False]
+        assert a.applied == b.applied == []
+        found: list[ev.Event] = []
+        while not any(isinstance(event, ev.DatasetCopied) for event in found):
+            found += (one.wait(None) or (0, []))[1]
+        assert ev.DecisionFailed(1.0, unknown, "there is no dataset 'other'") in found
+        assert ev.DatasetCopying(1.0, "era5", "b", "a") in found
+
+
+def test_without_commands_a_federation_copies_nothing(a: Pretended, b: Pretended, tmp_path: Path) -> None:
+    stores = Stores(tmp_path)
+    with Federation({"a": a, "b": b}, clock=lambda: 1.0, sites=lambda pools: stores.sites()) as one:
+        assert not {d.Copy, d.Drop} & one.capabilities
+        one.describe()
+        assert "expected transfers.copy" in one.apply(1.0, [d.Copy("era5", "b", "a")])[0].message
 
 
 class Handler:
