@@ -13,10 +13,10 @@ A driver goes on like this, where ``sites`` carries out a call and ``save`` writ
     report(call)                        # a Done
 
 The answer may come at any time: in the next line, or as an event of a later cycle. Until then ``next()``
-gives the same call. ``snapshot()`` is a value that JSON can hold, and ``Search.restore`` goes on from it:
-with the call that was under way, which the driver must not send twice without looking (``set`` of a name
-that is there is the same reservation again, ``cancel`` and ``bind`` may be repeated). A driver that does
-not want to go on gives the snapshot's journal to :mod:`.recovery`.
+gives the same call. ``snapshot()`` is a value that JSON can hold, and ``Search.restore`` goes on from it with
+the call that was under way. A driver that does not know whether this call reached its site answers
+``TimedOut``: the search then looks, or tries again. A driver that does not want to go on gives the snapshot's
+journal to :mod:`.recovery`.
 
 The driver does these things, which need a clock or a network:
 
@@ -24,6 +24,8 @@ The driver does these things, which need a clock or a network:
   the search began.
 - It lets some time pass before a call whose ``attempt`` is above 1.
 - It answers ``TimedOut`` when a site does not answer in its time.
+- It asks for starts that are later than the search takes, or at sites that start reservations at whole
+  minutes. Otherwise each request, a second later than the last, is offered a later start.
 - After SUCCESS it looks at the sites now and then, and asks :mod:`.watching` what to do.
 
 Ours: after ``max_distributions`` the option ``go_on`` goes on with :mod:`.granting`, or with twice the

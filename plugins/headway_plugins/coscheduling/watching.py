@@ -90,6 +90,8 @@ def react(parts: Sequence[Made], lost: Sequence[Loss], on_loss: OnLoss, now: flo
 
 
 def anew(metajob: Metajob, now: float, number: int) -> Metajob:
-    """The metajob of the ``number``-th replan: it starts no earlier than now, and its reservations have names of
-    their own."""
+    """The metajob of the ``number``-th replan, which starts no earlier than now.
+
+    Its reservations have names of their own.
+    """
     return msgspec.structs.replace(metajob, id=f"{metajob.id}r{number}", earliest=max(metajob.earliest, now))

@@ -10,7 +10,16 @@ import pytest
 from gur_sites import HALF_PAST_NINE, SEVEN, Faulty, after_trials, metajob, names, rows, search, site
 
 from headway.errors import StateError
-from headway_plugins.coscheduling.calls import Call, Carried, Denied, Failed, Granted, Waited, metajob_of
+from headway_plugins.coscheduling.calls import (
+    Call,
+    Carried,
+    Denied,
+    Failed,
+    Granted,
+    TimedOut,
+    Waited,
+    metajob_of,
+)
 from headway_plugins.coscheduling.distributions import distributions
 from headway_plugins.coscheduling.emulated_sites import EmulatedSites, run_in_turn
 from headway_plugins.coscheduling.metajob import Metajob, Stage
@@ -377,6 +386,38 @@ def test_a_search_goes_on_from_a_snapshot_at_every_call(options):
         searching.answer(call, other.carry_out(call))
     assert searching.next() == expected
     assert Search.restore(searching.snapshot()).next() == expected
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_after_a_restart_a_call_that_may_be_lost_leaves_nothing_behind(sent):
+    """Whether or not the call under way reached its site, at each call."""
+    wanted = metajob(10, 30, (0, 200), A=(1, 8), B=(1, 8))
+
+    def sites():
+        return EmulatedSites({"A": site(8, (0, 60, 6)), "B": site(8, (0, 20, 8))})
+
+    calls = len(sites_run(wanted, sites(), None, sent)[0])
+    for restart in range(calls):
+        made, there = sites_run(wanted, sites(), restart, sent)
+        done = made[-1]
+        kept = {part.name for part in done.parts}
+        assert names(there) == kept, restart
+        assert done.outcome == "SUCCESS" or not sent, restart
+
+
+def sites_run(wanted, sites, restart, sent):
+    """The calls and the end of a search that is restored at call number ``restart``; and the sites."""
+    searching, seen = search(wanted, sites), []
+    while isinstance(call := searching.next(), Call):
+        if len(seen) == restart:
+            searching = Search.restore(searching.snapshot())
+            if sent:
+                sites.carry_out(call)
+            searching.answer(searching.next(), TimedOut())
+        else:
+            searching.answer(call, sites.carry_out(call))
+        seen.append(call)
+    return [*seen, call], sites
 
 
 def test_a_snapshot_of_another_version_is_refused():
