@@ -9,6 +9,7 @@ LINES = {
     "bundle": "Start a large job early on what is free, and let it grow: elastic job bundling, as a user.",
     "fairness": "Tell which users the cluster served unfairly, and which jobs overtook theirs.",
     "fit": "Fit an application's formula to its recorded runs.",
+    "metajob": "Reserve nodes of several sites at once, and start jobs there together.",
     "plan": "Plan a batch of moldable jobs: programs that may be started "
     "on fewer processors than they have...",
     "predict": "Predict how long further runs of an application take, and suggest limits for them.",

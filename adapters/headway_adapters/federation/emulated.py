@@ -221,6 +221,9 @@ class EmulatedFederation(ClusterAdapter):
                     places, share = shares.setdefault(name, ([], []))
                     places.append(at)
                     share.append(part)
+                    if type(part) is d.Reserve:
+                        # Its name says no cluster.
+                        self._names.reservation_inward(name, part.reservation.id)
             except Elsewhere as error:
                 outcomes[at].append(self._refuse(decision, str(error)))
         self._hand_over(shares, outcomes)

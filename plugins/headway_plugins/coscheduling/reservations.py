@@ -20,6 +20,7 @@ Decisions on what the paper leaves open:
   reservation must end within that window, so that nothing escapes the budget.
 - On a flat pool, processors are the nodes that limits count. On nodes, whole nodes are reserved, as few
   as hold the processors asked for.
+- Reservations of metajobs (plugin `metajobs`) count for the accounts of their users.
 - A reservation that the batch system lost before its end is made again, on its nodes or on others, and
   nodes of it that go down are replaced; if that is impossible the log says so, and it is tried again
   every five minutes. A reservation that the batch system changed is taken as changed.
@@ -31,7 +32,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import pydantic
 
 from headway.decisions import Answer, Decision, Reserve, Unreserve
 from headway.events import (
@@ -46,51 +46,15 @@ from headway.hookspecs import Plugin, hookimpl
 from headway.model import Reservation
 from headway.plugins import Traits
 from headway.state import PoolState, State, Status
+from headway_plugins.coscheduling.quotas import QuotaOptions, of_users, size_of
 
 _RETRY = 300.0
 #: A start that is past by no more than this is taken as "now", seconds.
 _GRACE = 60.0
 
 
-class Limits(pydantic.BaseModel):
-    """What an account may have; nodes are processors on a flat pool."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    max_reservations: int = pydantic.Field(default=5, ge=0, description="most reservations at a time")
-    max_nodes: int | None = pydantic.Field(
-        default=None, ge=0, description="most nodes of a reservation; default: a quarter of the pool"
-    )
-    max_duration: float = pydantic.Field(
-        default=43200.0, gt=0, description="longest duration of a reservation, in seconds"
-    )
-    max_node_seconds: float | None = pydantic.Field(
-        default=None, ge=0, description="most node-seconds in the window; default: a tenth of the pool's"
-    )
-
-
-class AccountLimits(Limits):
-    """The limits of an account, and the users that belong to it."""
-
-    users: list[str] = pydantic.Field(
-        default_factory=list, description="users that may reserve on this account"
-    )
-
-
-class ReservationOptions(pydantic.BaseModel):
+class ReservationOptions(QuotaOptions):
     """Options of users' reservations."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    limits: Limits = pydantic.Field(
-        default_factory=Limits, description="limits of accounts that are not named"
-    )
-    accounts: dict[str, AccountLimits] = pydantic.Field(default_factory=dict, description="limits by account")
-    window: float = pydantic.Field(
-        default=7 * 86400.0,
-        gt=0,
-        description="seconds ahead in which node-seconds count and by whose end a reservation must be over",
-    )
 
 
 class _Kept(msgspec.Struct):
@@ -277,7 +241,7 @@ class Reservations(Plugin):
         start = max(request.start, state.now)
         end = start + request.duration
         try:
-            account = self._account(request, user)
+            account = self.options.account_of(user, request.account, operator=request.operator)
         except LookupError as error:
             return _refused(str(error.args[0]))
         found, why = _room(state, pool, start, end, request.nodes, request.processors)
@@ -323,25 +287,18 @@ class Reservations(Plugin):
         decision = Unreserve(name, f"{request.user} gives it back")
         return Answer("accepted", f"reservation {name} is given back", (decision,))
 
-    def _account(self, request: ReservationRequested, user: str) -> str:
-        """The account whose limits count; LookupError says why there is none."""
-        accounts = self.options.accounts
-        if not request.account or request.account == user:
-            mine = (name for name, limits in accounts.items() if user in limits.users)
-            return next(mine, user)
-        limits = accounts.get(request.account)
-        if limits is None or not (user in limits.users or request.operator):
-            raise LookupError(f"{user} does not belong to an account {request.account!r}")
-        return request.account
-
     def _excess(
         self, account: str, pool: PoolState, state: State, start: float, end: float, wanted: int
     ) -> str:
         """Which limit of the account would be exceeded; "" if none."""
-        limits = self.options.accounts.get(account, self.options.limits)
+        limits = self.options.limits_of(account)
         window = self.options.window
         size = _size(pool, state)
-        mine = [kept for kept in self._kept.values() if kept.account == account and not kept.returned]
+        mine = [
+            kept.reservation for kept in self._kept.values() if kept.account == account and not kept.returned
+        ]
+        # Of metajobs, for example.
+        mine += [one for owner, one in of_users(state, self.options, self._kept) if owner == account]
         if len(mine) >= limits.max_reservations:
             return f"account {account} has {len(mine)} reservations, {limits.max_reservations} are allowed"
         most = limits.max_nodes if limits.max_nodes is not None else max(1, size // 4)
@@ -357,10 +314,7 @@ class Reservations(Plugin):
                 "reservations"
             )
         budget = limits.max_node_seconds if limits.max_node_seconds is not None else size * window / 10
-        used = sum(
-            _taken(r) * max(0.0, min(r.end, horizon) - max(r.start, state.now))
-            for r in (kept.reservation for kept in mine)
-        )
+        used = sum(size_of(one) * max(0.0, min(one.end, horizon) - max(one.start, state.now)) for one in mine)
         more = wanted * (end - start)
         if used + more > budget:
             return (
@@ -392,11 +346,6 @@ class Reservations(Plugin):
 
 def _refused(reason: str) -> Answer:
     return Answer("refused", reason)
-
-
-def _taken(reservation: Reservation) -> int:
-    """What a reservation counts for in limits."""
-    return len(reservation.nodes) or reservation.processors
 
 
 def _units(pool: PoolState, found: tuple[int, tuple[str, ...]] | None, request: ReservationRequested) -> int:

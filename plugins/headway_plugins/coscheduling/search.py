@@ -125,6 +125,26 @@ class Search:
         """Intents and answers so far, for :mod:`.recovery`."""
         return self._rounds.journal
 
+    @property
+    def log(self) -> list[list[Any]]:
+        """Rows for a reader so far."""
+        return self._rounds.log
+
+    @property
+    def rounds(self) -> int:
+        """Passes over the machines so far."""
+        return self._rounds.round
+
+    @property
+    def tried(self) -> int:
+        """Ways to divide the nodes that were tried, of those that are over."""
+        return self._tried
+
+    @property
+    def made(self) -> list[Made]:
+        """The reservations that the search has now."""
+        return list(self._rounds.made)
+
     def snapshot(self) -> dict[str, Any]:
         """The search in JSON values."""
         under_way = None if isinstance(self._now, Done) else [self._now.kind, self._now.site, self._now.name]

@@ -119,9 +119,7 @@ class Overlay:
     def join(self, x: float, y: float) -> int:
         """A host joins at a point; its number. Raises :class:`UserError` for a point outside of the space."""
         if not (0 <= x < WIDTH and 0 <= y < HEIGHT):
-            raise UserError(
-                f"point ({x:g}, {y:g}): expected 0 <= x < {WIDTH:g} and 0 <= y < {HEIGHT:g}"
-            )
+            raise UserError(f"point ({x:g}, {y:g}): expected 0 <= x < {WIDTH:g} and 0 <= y < {HEIGHT:g}")
         host, self._next = self._next, self._next + 1
         if not self._parts:
             self._own(self._root, host)

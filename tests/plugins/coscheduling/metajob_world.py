@@ -1,0 +1,177 @@
+"""A federation of emulated sites with the plugin ``metajobs``, users that ask it, and crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from building import plugged
+
+from headway import decisions as d
+from headway import events as ev
+from headway.hookspecs import hookimpl
+from headway.model import ClusterDescription, PoolDescription, Reservation, Site, Sites
+from headway.scheduler import Scheduler
+from headway.workload.jobs import TraceJob
+from headway_adapters.emulated import Faults
+from headway_adapters.federation.emulated import EmulatedFederation
+from headway_plugins.coscheduling.calls import metajob_of
+from headway_plugins.coscheduling.metajobs import MetajobOptions, Metajobs
+from headway_plugins.policies.easy import Easy
+
+HOUR = 3600.0
+
+
+def sites(**sizes: int) -> ClusterDescription:
+    """Sites with one flat pool each."""
+    pools = tuple(PoolDescription(f"{name}:q", size) for name, size in sizes.items())
+    placed = tuple(Site(name, pools=(f"{name}:q",)) for name in sizes)
+    return ClusterDescription("all", pools, sites=Sites(placed))
+
+
+def options(cluster: ClusterDescription, **more: Any) -> MetajobOptions:
+    """A machine for each pool, called as its site in capitals; no limits but those given."""
+    machines = {
+        pool.name.partition(":")[0].upper(): {"pool": pool.name, "grain": 1, "min_duration": 1}
+        for pool in cluster.pools
+    }
+    wide = {"max_reservations": 1000, "max_nodes": 1000, "max_duration": 1e6, "max_node_seconds": 1e12}
+    given: dict[str, Any] = {"machines": machines, "limits": wide, "budget": 1.0, "lead": 0, **more}
+    return MetajobOptions(**given)
+
+
+def multiple(total: int, *, duration: float = 100.0, latest: float = 1e6, **machines: Any) -> dict[str, Any]:
+    """A metajob; machines as ``A=(min, max)``."""
+    bounds = {name: {"min": least, "max": most} for name, (least, most) in machines.items()}
+    return {
+        "usage": "multiple", "earliest": 0.0, "latest": latest, "total": total, "duration": duration,
+        "machines": bounds,
+    }  # fmt: skip
+
+
+class Meddler:
+    """Makes decisions of its own at given times, and forbids some."""
+
+    def __init__(self) -> None:
+        self.wishes: list[tuple[float, d.Decision]] = []
+        self.forbids: Any = lambda decision: False
+
+    @hookimpl
+    def react(self, state: Any) -> list[d.Decision]:
+        due = [decision for time, decision in self.wishes if time <= state.now]
+        self.wishes = [wish for wish in self.wishes if wish[0] > state.now]
+        return due
+
+    @hookimpl
+    def veto(self, decision: d.Decision) -> str | None:
+        return "no" if self.forbids(decision) else None
+
+
+class World:
+    """Sites that outlive the scheduler."""
+
+    def __init__(
+        self,
+        cluster: ClusterDescription,
+        jobs: Iterable[TraceJob] = (),
+        *,
+        faults: Faults | None = None,
+        seed: int = 0,
+        plugins: Sequence[Any] = (),
+        **more: Any,
+    ) -> None:
+        self.cluster = cluster
+        self.options = options(cluster, **more)
+        self.adapter: Any = EmulatedFederation(
+            cluster, sorted(jobs, key=lambda one: one.job.submit_time), faults=faults,
+            rng=np.random.default_rng(seed),
+        )  # fmt: skip
+        self.others = plugins
+        self.now = 0.0
+        self.asks: list[tuple[float, ev.PluginAsked]] = []
+        self.replies: dict[str, d.Answer] = {}
+        self.decisions: list[tuple[float, d.Decision]] = []
+        self.events: list[ev.Event] = []
+        self.problems: list[str] = []
+        self.saved: dict[str, Any] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """A scheduler that knows what the last one has saved."""
+        self.plugin, self.meddler = Metajobs(self.options), Meddler()
+        self.scheduler = Scheduler(
+            self.adapter.describe(), plugged(self.plugin, self.meddler, *self.others, Easy()),
+            capabilities=self.adapter.capabilities, saved=dict(self.saved) or None,
+        )  # fmt: skip
+
+    def ask(
+        self, time: float, verb: str, text: str = "", user: str = "ann", *, operator: bool = False
+    ) -> str:
+        request = f"q{len(self.asks) + len(self.replies)}"
+        asked = ev.PluginAsked(time, request, "metajobs", verb, text, user, operator)
+        self.asks.append((time, asked))
+        return request
+
+    def submit(
+        self, metajob: dict[str, Any], jobs: dict[str, str] | None = None, time: float = 0.0, **more: Any
+    ) -> str:
+        known = {name: more.pop(name) for name in ("on_loss",) if name in more}
+        text = msgspec.json.encode({"metajob": metajob, "jobs": jobs or {}, **known}).decode()
+        return self.ask(time, "submit", text, **more)
+
+    def run(self, until: float = 1e9, decisions: int = 1 << 30) -> bool:
+        """Go on; True: all is over or it is later, False: so many decisions of metajobs were made, of which
+        the last was carried out and nothing was heard of it."""
+        while True:
+            next_ask = min((time for time, _ in self.asks), default=None)
+            wakeup = self.scheduler.next_wakeup()
+            times = [one for one in (next_ask, wakeup) if one is not None]
+            deadline = min([*times, until]) if times or until < 1e9 else None
+            moment = self.adapter.wait(deadline)
+            if moment is None:
+                if next_ask is None:
+                    return True
+                moment = (max(next_ask, self.now), ())
+            self.now, events = moment
+            due = [event for time, event in self.asks if time <= self.now]
+            self.asks = [(time, event) for time, event in self.asks if time > self.now]
+            due = [msgspec.structs.replace(event, time=self.now) for event in due]
+            self.events += [*events, *due]
+            made = self.scheduler.step(self.now, [*events, *due])
+            for event in due:
+                answer = self.scheduler.answer(event.request)
+                assert answer is not None
+                self.replies[event.request] = answer
+            if self.scheduler.newly_promised() or due:
+                self.saved = msgspec.json.decode(msgspec.json.encode(self.scheduler.checkpoint()))
+            self.problems += [problem.message for problem in self.scheduler.problems]
+            self.scheduler.problems.clear()
+            self.adapter.apply(self.now, made)
+            self.decisions += [(self.now, one) for one in made]
+            decisions -= sum(isinstance(one, d.Reserve | d.Unreserve | d.Bind) for one in made)
+            if decisions <= 0:
+                return False
+            if self.now >= until:
+                return True
+
+    # ------------------------------------------------------------------ what became of it
+
+    @property
+    def kept(self) -> dict[str, Reservation]:
+        """The reservations of metajobs, as the sites' events told."""
+        found: dict[str, Reservation] = {}
+        for event in self.events:
+            if isinstance(event, ev.ReservationMade) and metajob_of(event.reservation.id):
+                found[event.reservation.id] = event.reservation
+            elif isinstance(event, ev.ReservationEnded):
+                found.pop(event.reservation_id, None)
+        return found
+
+    def status(self, metajob: str = "m1") -> dict[str, Any]:
+        return msgspec.to_builtins(self.plugin._lives[metajob].kept)
+
+    @property
+    def starts(self) -> dict[str, float | None]:
+        return {result.job.id: result.start_time for result in self.adapter.results()}
