@@ -9,10 +9,10 @@ Decisions:
 
 - Planned are jobs that may be sent to another cluster (attribute ``movable``), of one processor, that could
   start but for their data: the first ``window`` of all queues together. All other jobs go as the policy says;
-  the plan reckons with the others that stand before the last planned job.
+  the plan reckons with those before the last planned job, and with those that can start now.
 - A *snapshot* is planned every ``interval`` seconds, and when half of the jobs of the last one have started
   while others wait. Running jobs and copies on their way are fixed. A job that comes between two snapshots is
-  planned at once by the greedy algorithm, behind the jobs of the plan.
+  planned at once, without the genetic algorithm.
 - In their queue planned jobs take each other's places alone. ``max_overtakes`` bounds the order, not jobs
   that overtake because their data are there.
 - Before a job is planned, nothing is copied for it.
@@ -56,8 +56,8 @@ WRONG = 5
 TRIES = 3
 #: Seconds that a job is on its way at least.
 _MOMENT = 1e-3
-#: Jobs before the planned ones with which a plan reckons, for each planned job.
-_BEFORE = 4
+#: Jobs that are not planned with which a plan reckons, for each planned job.
+_OTHERS = 4
 
 
 @dataclass
@@ -249,14 +249,12 @@ class DataGreedy(Staging):
     ) -> Snapshot:
         planned = {job.id for job in front}
         last = max(job.order for job in front)
-        before = [
-            job
+        others = [
+            (job, job.order < last)
             for job in state.jobs.values()
-            if job.id not in planned
-            and (job.status is Status.PENDING or waits_for_data(job))
-            and job.order < last
+            if job.id not in planned and (job.status is Status.PENDING or waits_for_data(job))
         ]
-        before.sort(key=lambda job: job.order)
+        others.sort(key=lambda other: other[0].order)
         now = state.now
 
         def ready(job: Job) -> float:
@@ -264,7 +262,7 @@ class DataGreedy(Staging):
             times = (self._arrival(name, site, now) for name in self._needs.get(job.id, ()))
             return max(times, default=0.0)
 
-        slots = slots_of(state, pools, before[: _BEFORE * len(front)], ready, len(front))
+        slots = slots_of(state, pools, others[: _OTHERS * len(front)], ready, len(front))
         jobs = [
             Waiting(
                 job.id, self._at(job), self._needs.get(job.id, ()), job.expected_runtime,

@@ -191,8 +191,9 @@ def dispatch(free: Iterable[float], ready: Sequence[float], runtimes: Sequence[f
     coming = sorted(range(len(ready)), key=lambda job: ready[job], reverse=True)
     here: list[int] = []
     ends = [0.0] * len(ready)
+    now = 0.0
     for _ in ready:
-        now = heap[0]
+        now = max(now, heap[0])
         if not here:
             now = max(now, ready[coming[-1]])
         while coming and ready[coming[-1]] <= now:

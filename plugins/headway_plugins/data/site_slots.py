@@ -27,24 +27,27 @@ def pool_for(job: Job, pools: Iterable[PoolState]) -> PoolState:
 
 
 def slots_of(
-    state: State, pools: Mapping[str, list[PoolState]], before: Iterable[Job],
+    state: State, pools: Mapping[str, list[PoolState]], others: Iterable[tuple[Job, bool]],
     ready: Callable[[Job], float], most: int,
 ) -> list[Slot]:  # fmt: skip
     """Slots of the first pool of each site, at most so many of each, the first to be free.
 
-    ``before``: jobs that wait and that the plan leaves to the policy; they take the slots that are free
-    first, each as many as it has processors. ``ready``: seconds until a job has its data.
+    ``others``: jobs that wait and that the plan leaves to the policy, in the order of the queue, each with
+    whether it is before the last planned job. They take the slots that are free first, each as many as it has
+    processors; a job behind the planned jobs only if it can start now. ``ready``: seconds until a job has its
+    data.
     """
     free = {site: _free(state, first.domain, most) for site, (first, *_) in pools.items()}
     catalogue = state.catalogue
     assert catalogue is not None
-    for job in before:
+    for job, before in others:
         times = free.get(catalogue.site_of(job.pool.name))
         if times:
             taken = min(job.processors, len(times))
             begins = max(times[taken - 1], ready(job))
-            times[:taken] = [begins + job.expected_runtime] * taken
-            times.sort()
+            if before or begins <= 0:
+                times[:taken] = [begins + job.expected_runtime] * taken
+                times.sort()
     return [Slot(site, time) for site, times in free.items() for time in times]
 
 
