@@ -95,12 +95,15 @@ def why_never(catalogue: Catalogue, datasets: Iterable[str], site: str) -> str:
         if catalogue.nearest(name, site) is None:
             having = ", ".join(catalogue.replicas[name])
             return f"dataset {name} is at {having}, and no link leads from there to {site}"
+    most = capacity(catalogue, site)
+    if not missing or most == _INF:
+        return ""
     stays = {name for name, one in catalogue.datasets.items() if site in one.at}
     size = sum(catalogue.datasets[name].size for name in stays | set(datasets))
-    if missing and size > capacity(catalogue, site):
+    if size > most:
         return (
             f"its datasets, with those that stay at {site}, have {size} bytes, "
-            f"and the store of {site} has {capacity(catalogue, site):.0f}"
+            f"and the store of {site} has {most:.0f}"
         )
     return ""
 

@@ -253,7 +253,7 @@ def test_a_plan_survives_a_restart():
     fair=st.booleans(), failing=st.sampled_from([0.0, 0.4]), narrow=st.booleans(),
     spread=st.sampled_from([0, 800]),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_each_job_runs_once_where_its_data_are(seed, plugin, fair, failing, narrow, spread):
     rng = np.random.default_rng([seed, 7])
     names = "abcd"[: int(rng.integers(2, 5))]
