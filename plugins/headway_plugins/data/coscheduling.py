@@ -78,7 +78,7 @@ class DataGreedy(Staging):
 
     Options: type[StagingOptions] = GreedyOptions
     traits = Traits(
-        needs=(Copy, Route), uses=(Drop,), observes=(*OBSERVED, PoolChanged),
+        needs=(Copy, Route), uses=(Drop,), words=frozenset({MOVABLE}), observes=(*OBSERVED, PoolChanged),
         ask_again=Again.DOMAIN, study=Study(backfills=True, estimates=True), paper=_PAPER,
     )  # fmt: skip
 
@@ -138,7 +138,7 @@ class DataGreedy(Staging):
 
     def admitted(self, job: Job) -> str | None:
         self._stale = True
-        if _may_be_planned(job):
+        if _may_be_planned(job, self.options.movable == "all"):
             self._movable.add(job.id)
             self._news = True
         else:
@@ -390,12 +390,11 @@ class DataGa(DataGreedy):
         )
 
 
-def _may_be_planned(job: Job) -> bool:
+def _may_be_planned(job: Job, all_may: bool) -> bool:
     """Whether a job may be sent to another cluster, and is of one processor and of no further conditions."""
-    said = job.attribute(MOVABLE, "no")
     description = job.description
     return (
-        str(said) != "no"
+        str(job.attribute(MOVABLE, "yes" if all_may else "no")) != "no"
         and job.processors == 1
         and not description.further_pools
         and not description.dependencies

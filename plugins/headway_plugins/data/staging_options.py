@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pydantic
 
 
@@ -33,6 +35,11 @@ class StagingOptions(pydantic.BaseModel):
 class GreedyOptions(StagingOptions):
     """Options of ``data-greedy``."""
 
+    movable: Literal["asked", "all"] = pydantic.Field(
+        default="asked",
+        description="jobs that may be sent to other clusters: with the attribute movable, or all (without "
+        "movable=no)",
+    )
     window: int = pydantic.Field(
         default=100, ge=1, le=10_000, description="jobs that are planned, from the front of the queues"
     )
