@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 import yaml
-from directory_stores import DATA, TOOL, Stores, gone
+from directory_stores import DATA, Stores, gone
 from waiting import HANG, until
 
 from headway import events as ev
@@ -49,14 +50,12 @@ class Daemon:
         self.begun = 0
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self._argv(*words), capture_output=True, text=True, timeout=HANG, cwd=self.stores.root
-        )
+        return forked.headway(self._argv(*words)[1:], environment=os.environ, directory=self.stores.root)
 
     def _argv(self, *words: str) -> Sequence[str]:
         headway = str(Path(sys.executable).with_name("headway"))
         files = ("--adapter", str(TESTS / "still_cluster.py"))
-        plugin = ("--plugin", str(TESTS / "wishes_of_a_file.py")) if words[0] in ("run", "check") else ()
+        plugin = ("--plugin", str(TESTS / "wishes_of_a_file.py")) if words[0] == "run" else ()
         return [headway, *words, "-c", str(self.config), *files, *plugin]
 
     def start(self) -> None:
@@ -122,12 +121,60 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=() if "half" in step else pytest.mark.slow) for step in STEPS]
-)
-def test_a_copy_under_way_when_the_daemon_is_killed_is_ended_removed_and_told_as_failed(
-    daemon: Daemon, step: str
-) -> None:
+def assert_the_copy_was_ended(daemon: Daemon) -> None:
+    """What the run after a copy that was under way finds and tells."""
+    failed = daemon.until_told(ev.CopyFailed)
+    assert failed.reason == "headway ended while the copy was on its way"
+    assert (failed.dataset, failed.site, failed.source) == ("era5", "b", "a")
+    assert not daemon.stores.path("b").exists()
+    assert daemon.stores.path("a").read_bytes() == DATA
+
+
+def killed_at(daemon: Daemon, point: str) -> None:
+    """Kill the daemon when a command is at a point; the command goes with it."""
+    pid = daemon.stores.reached(point)
+    daemon.kill()
+    until(gone(pid), what="the command is gone with its daemon")
+
+
+def test_a_copy_from_its_beginning_to_its_removal_over_kills(daemon: Daemon) -> None:
+    stores = daemon.stores
+    stores.breaks("copy", "half")
+    daemon.start()
+    daemon.wish("copy era5 b a")
+    stores.reached("copy-half")
+    daemon.until_told(ev.DatasetCopying)
+    shown = daemon.command("datasets")
+    assert "a to b: 0%" in shown.stdout and "a*" in shown.stdout, shown.stdout + shown.stderr
+    killed_at(daemon, "copy-half")
+
+    stores.breaks("copy", "")
+    daemon.start()
+    assert_the_copy_was_ended(daemon)
+    daemon.wish("copy era5 b a")
+    daemon.until_told(ev.DatasetCopied)
+    daemon.kill()
+
+    daemon.start()
+    assert daemon.until_told(ev.DatasetCopied).source == ""
+    (dataset,) = json.loads(daemon.command("datasets", "--json").stdout)["datasets"]
+    assert [one["site"] for one in dataset["at"]] == ["a", "b"]
+    assert "since" not in dataset["at"][0] and dataset["at"][1]["since"] > 0
+    stores.breaks("remove", "gate")
+    daemon.wish("drop era5 b")
+    stores.reached("remove")
+    assert stores.path("b").exists()
+    killed_at(daemon, "remove")
+
+    stores.breaks("remove", "")
+    daemon.start()
+    assert daemon.until_told(ev.DatasetLost).reason == "its removal is completed"
+    assert not stores.path("b").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS)
+def test_a_daemon_is_killed_at_each_step_of_a_copy(daemon: Daemon, step: str) -> None:
     action, mode, point = STEPS[step]
     stores = daemon.stores
     if action == "remove":
@@ -135,61 +182,31 @@ def test_a_copy_under_way_when_the_daemon_is_killed_is_ended_removed_and_told_as
     stores.breaks(action, mode)
     daemon.start()
     daemon.wish("copy era5 b a")
-    pid = stores.reached(point)
-    daemon.kill()
-    until(gone(pid), what="the command is gone with its daemon")
+    killed_at(daemon, point)
     for broken in ("copy", action):
         stores.breaks(broken, "")
     daemon.start()
-    failed = daemon.until_told(ev.CopyFailed)
-    assert failed.reason == "headway ended while the copy was on its way"
-    assert (failed.dataset, failed.site, failed.source) == ("era5", "b", "a")
-    assert not stores.path("b").exists()
-    assert stores.path("a").read_bytes() == DATA
-    daemon.wish("copy era5 b a")
-    daemon.until_told(ev.DatasetCopied)
-    assert stores.path("b").read_bytes() == DATA
+    assert_the_copy_was_ended(daemon)
 
 
-def test_what_is_there_is_told_again_and_a_removal_goes_on(daemon: Daemon) -> None:
-    stores = daemon.stores
-    daemon.start()
-    daemon.wish("copy era5 b a")
-    daemon.until_told(ev.DatasetCopied)
-    daemon.kill()
-    daemon.start()
-    assert daemon.until_told(ev.DatasetCopied).source == ""
-    shown = daemon.command("datasets", "--json")
-    assert shown.returncode == 0, shown.stderr
-    (dataset,) = json.loads(shown.stdout)["datasets"]
-    assert [one["site"] for one in dataset["at"]] == ["a", "b"]
-    assert "since" not in dataset["at"][0] and dataset["at"][1]["since"] > 0
-
-    stores.breaks("remove", "gate")
-    daemon.wish("drop era5 b")
-    pid = stores.reached("remove")
-    daemon.kill()
-    until(gone(pid), what="the command is gone with its daemon")
-    assert stores.path("b").exists()
-    stores.breaks("remove", "")
-    daemon.start()
-    assert daemon.until_told(ev.DatasetLost).reason == "its removal is completed"
-    assert not stores.path("b").exists()
-
-    checked = daemon.command("check")
-    assert "transfers.copy" in checked.stdout, checked.stdout + checked.stderr
-
-
-def test_a_copy_is_shown_while_it_goes_on_and_ended_with_the_daemon(daemon: Daemon) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGHUP])
+def test_a_daemon_that_ends_or_reloads_ends_its_copies(daemon: Daemon, order: signal.Signals) -> None:
     stores = daemon.stores
     stores.breaks("copy", "half")
     daemon.start()
     daemon.wish("copy era5 b a")
     pid = stores.reached("copy-half")
     daemon.until_told(ev.DatasetCopying)
-    shown = daemon.command("datasets")
-    assert "a to b: 0%" in shown.stdout, shown.stdout + shown.stderr
-    assert "a*" in shown.stdout
-    daemon.stop()
-    assert gone(pid)()
-    assert os.path.exists(stores.path("b")) and TOOL.exists()
+    assert daemon.process is not None
+    stores.breaks("copy", "")
+    daemon.wishes.write_text("")
+    daemon.process.send_signal(order)
+    until(gone(pid), what="the command is gone")
+    if order is signal.SIGTERM:
+        daemon.process.wait(HANG)
+        assert stores.path("b").exists()
+        daemon.start()
+    else:
+        daemon.begun += 1
+    assert_the_copy_was_ended(daemon)
