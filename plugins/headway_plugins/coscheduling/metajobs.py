@@ -21,6 +21,7 @@ Decisions on what the paper leaves open:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from random import Random
 from typing import Annotated, Any, Literal
 
@@ -197,12 +198,7 @@ class Metajobs(Plugin):
             return None
         if any(part.name == job.description.reservation for part in live.kept.parts):
             return None
-        kept = live.kept
-        if kept.phase in ("refused", "lost"):
-            why = f"{kept.why or kept.phase}; `headway metajob cancel {kept.id}` lets the job run alone"
-        else:
-            why = "a place is looked for"
-        return Barrier(f"it belongs to metajob {kept.id}: {why}", ("metajob", kept.id))
+        return Barrier(partial(_why_not, live.kept), ("metajob", live.kept.id))
 
     # ------------------------------------------------------------------ a step
 
@@ -561,3 +557,11 @@ def _over(live: LiveMetajob, reservation: str, state: State) -> bool:
     """Whether a part was given back because its job has ended."""
     job = live.job_of(reservation)
     return bool(job) and job not in state.jobs and reservation not in state.reservations
+
+
+def _why_not(kept: Kept) -> str:
+    """Why a job of a metajob does not start."""
+    why = "a place is looked for"
+    if kept.phase in ("refused", "lost"):
+        why = f"{kept.why or kept.phase}; `headway metajob cancel {kept.id}` lets the job run alone"
+    return f"it belongs to metajob {kept.id}: {why}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from building import plugged
+from building import plugged, traced
 
 from headway import decisions as d
 from headway import events as ev
@@ -24,8 +24,13 @@ from headway_plugins.policies.easy import Easy
 HOUR = 3600.0
 
 
+#: A site whose job keeps the clock going.
+_CLOCK, _LONG = "clock", 100_000.0
+
+
 def sites(**sizes: int) -> ClusterDescription:
     """Sites with one flat pool each."""
+    sizes = {**sizes, _CLOCK: 1}
     pools = tuple(PoolDescription(f"{name}:q", size) for name, size in sizes.items())
     placed = tuple(Site(name, pools=(f"{name}:q",)) for name in sizes)
     return ClusterDescription("all", pools, sites=Sites(placed))
@@ -36,6 +41,7 @@ def options(cluster: ClusterDescription, **more: Any) -> MetajobOptions:
     machines = {
         pool.name.partition(":")[0].upper(): {"pool": pool.name, "grain": 1, "min_duration": 1}
         for pool in cluster.pools
+        if pool.name != f"{_CLOCK}:q"
     }
     wide = {"max_reservations": 1000, "max_nodes": 1000, "max_duration": 1e6, "max_node_seconds": 1e12}
     given: dict[str, Any] = {"machines": machines, "limits": wide, "budget": 1.0, "lead": 0, **more}
@@ -80,12 +86,13 @@ class World:
         faults: Faults | None = None,
         seed: int = 0,
         plugins: Sequence[Any] = (),
+        policy: Any = None,
         **more: Any,
     ) -> None:
-        self.cluster = cluster
+        self.cluster, self.policy = cluster, policy
         self.options = options(cluster, **more)
         self.adapter: Any = EmulatedFederation(
-            cluster, sorted(jobs, key=lambda one: one.job.submit_time), faults=faults,
+            cluster, sorted([*jobs, traced(f"{_CLOCK}:1", 1, _LONG, 0, pool=f"{_CLOCK}:q")], key=lambda one: one.job.submit_time), faults=faults,
             rng=np.random.default_rng(seed),
         )  # fmt: skip
         self.others = plugins
@@ -96,13 +103,16 @@ class World:
         self.events: list[ev.Event] = []
         self.problems: list[str] = []
         self.saved: dict[str, Any] = {}
+        #: What a scheduler is told first: all that exists.
+        self.first: list[ev.Event] = []
         self.begin()
 
     def begin(self) -> None:
         """A scheduler that knows what the last one has saved."""
+        self.first = self._all_that_exists()
         self.plugin, self.meddler = Metajobs(self.options), Meddler()
         self.scheduler = Scheduler(
-            self.adapter.describe(), plugged(self.plugin, self.meddler, *self.others, Easy()),
+            self.adapter.describe(), plugged(self.plugin, self.meddler, *self.others, self.policy or Easy()),
             capabilities=self.adapter.capabilities, saved=dict(self.saved) or None,
         )  # fmt: skip
 
@@ -121,15 +131,16 @@ class World:
         text = msgspec.json.encode({"metajob": metajob, "jobs": jobs or {}, **known}).decode()
         return self.ask(time, "submit", text, **more)
 
-    def run(self, until: float = 1e9, decisions: int = 1 << 30) -> bool:
-        """Go on; True: all is over or it is later, False: so many decisions of metajobs were made, of which
-        the last was carried out and nothing was heard of it."""
+    def run(self, until: float = 1e9, decisions: int = 1 << 30, *, sent: bool = True) -> bool:
+        """Go on; True: all is over or it is later. False: so many decisions of metajobs were made, and nothing
+        was heard of what became of the last, which was carried out (``sent``) or not."""
         while True:
             next_ask = min((time for time, _ in self.asks), default=None)
             wakeup = self.scheduler.next_wakeup()
             times = [one for one in (next_ask, wakeup) if one is not None]
             deadline = min([*times, until]) if times or until < 1e9 else None
-            moment = self.adapter.wait(deadline)
+            moment = (self.now, self.first) if self.first else self.adapter.wait(deadline)
+            first, self.first = bool(self.first), []
             if moment is None:
                 if next_ask is None:
                     return True
@@ -138,7 +149,7 @@ class World:
             due = [event for time, event in self.asks if time <= self.now]
             self.asks = [(time, event) for time, event in self.asks if time > self.now]
             due = [msgspec.structs.replace(event, time=self.now) for event in due]
-            self.events += [*events, *due]
+            self.events += [*events, *due] if not first else due
             made = self.scheduler.step(self.now, [*events, *due])
             for event in due:
                 answer = self.scheduler.answer(event.request)
@@ -148,13 +159,28 @@ class World:
                 self.saved = msgspec.json.decode(msgspec.json.encode(self.scheduler.checkpoint()))
             self.problems += [problem.message for problem in self.scheduler.problems]
             self.scheduler.problems.clear()
-            self.adapter.apply(self.now, made)
-            self.decisions += [(self.now, one) for one in made]
             decisions -= sum(isinstance(one, d.Reserve | d.Unreserve | d.Bind) for one in made)
+            if decisions > 0 or sent:
+                self.adapter.apply(self.now, made)
+                self.decisions += [(self.now, one) for one in made]
             if decisions <= 0:
                 return False
             if self.now >= until:
                 return True
+
+    def _all_that_exists(self) -> list[ev.Event]:
+        jobs: dict[str, ev.Event] = {}
+        running: dict[str, ev.Event] = {}
+        for event in self.events:
+            if isinstance(event, ev.JobSubmitted | ev.JobChanged):
+                jobs[event.job.id] = ev.JobSubmitted(self.now, event.job)
+            elif isinstance(event, ev.JobStarted):
+                running[event.job_id] = event
+            elif isinstance(event, ev.JobEnded):
+                jobs.pop(event.job_id, None)
+                running.pop(event.job_id, None)
+        made = [ev.ReservationMade(self.now, one) for one in self.kept.values()]
+        return [*jobs.values(), *running.values(), *made]
 
     # ------------------------------------------------------------------ what became of it
 
@@ -174,4 +200,5 @@ class World:
 
     @property
     def starts(self) -> dict[str, float | None]:
-        return {result.job.id: result.start_time for result in self.adapter.results()}
+        results = self.adapter.results()
+        return {one.job.id: one.start_time for one in results if not one.job.id.startswith(_CLOCK)}
