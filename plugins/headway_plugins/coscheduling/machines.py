@@ -46,6 +46,13 @@ class MachineOptions(pydantic.BaseModel):
         le=86400,
         description="reservations start and end at multiples of so many seconds: 60 on Slurm, 600 on LSF",
     )
+    slack: float = pydantic.Field(
+        default=60.0,
+        ge=0,
+        le=3600,
+        description="seconds that a reservation lasts longer than was asked for: a job starts a moment late, "
+        "and Slurm starts none that may run beyond the end",
+    )
     min_duration: float = pydantic.Field(
         default=60.0, ge=0, description="shortest reservation, in seconds: 60 on Slurm, 600 on LSF"
     )

@@ -188,21 +188,22 @@ class SiteCalls:
             return rule
         most = call.nodes if call.exact else cut(policy, call.nodes)
         begin = call.earliest if call.earliest >= state.now else state.now + self._lead
-        window = (begin, call.latest)
+        lasts = call.duration + machine.slack
+        window = (begin, call.latest + machine.slack)
         least = most if call.exact else min(most, 1)
-        start = self.plans.earliest(state, machine, least, call.duration, window, grain) if most else None
+        start = self.plans.earliest(state, machine, least, lasts, window, grain) if most else None
         if start is None:
             return "place"
         granted = most
         if not call.exact:
-            granted = min(most, self.plans.throughout(state, machine, start, call.duration))
+            granted = min(most, self.plans.throughout(state, machine, start, lasts))
         wanted = (start, start + call.duration, granted)
         rule = at_the_place(policy, wanted, [_span(one) for one in mine], state.now)
         if rule is None and not live.kept.operator:
             rule = self._over_budget(wanted, [one for _, one in held], machine, state)
         if rule is not None:
             return rule
-        end = on_grain(start + call.duration, machine.grain)
+        end = on_grain(start + lasts, machine.grain)
         nodes = () if pool.flat else free_nodes(state, machine, start, end, granted)
         if nodes is None:
             return "place"

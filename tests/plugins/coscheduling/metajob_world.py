@@ -39,7 +39,7 @@ def sites(**sizes: int) -> ClusterDescription:
 def options(cluster: ClusterDescription, **more: Any) -> MetajobOptions:
     """A machine for each pool, called as its site in capitals; no limits but those given."""
     machines = {
-        pool.name.partition(":")[0].upper(): {"pool": pool.name, "grain": 1, "min_duration": 1}
+        pool.name.partition(":")[0].upper(): {"pool": pool.name, "grain": 1, "min_duration": 1, "slack": 0}
         for pool in cluster.pools
         if pool.name != f"{_CLOCK}:q"
     }
@@ -91,8 +91,9 @@ class World:
     ) -> None:
         self.cluster, self.policy = cluster, policy
         self.options = options(cluster, **more)
+        clock = traced(f"{_CLOCK}:1", 1, _LONG, 0, pool=f"{_CLOCK}:q")
         self.adapter: Any = EmulatedFederation(
-            cluster, sorted([*jobs, traced(f"{_CLOCK}:1", 1, _LONG, 0, pool=f"{_CLOCK}:q")], key=lambda one: one.job.submit_time), faults=faults,
+            cluster, sorted([clock, *jobs], key=lambda one: one.job.submit_time), faults=faults,
             rng=np.random.default_rng(seed),
         )  # fmt: skip
         self.others = plugins
@@ -132,8 +133,8 @@ class World:
         return self.ask(time, "submit", text, **more)
 
     def run(self, until: float = 1e9, decisions: int = 1 << 30, *, sent: bool = True) -> bool:
-        """Go on; True: all is over or it is later. False: so many decisions of metajobs were made, and nothing
-        was heard of what became of the last, which was carried out (``sent``) or not."""
+        """Go on; True: all is over or it is later. False: so many decisions of metajobs were made, and
+        nothing was heard of what became of the last, which was carried out (``sent``) or not."""
         while True:
             next_ask = min((time for time, _ in self.asks), default=None)
             wakeup = self.scheduler.next_wakeup()

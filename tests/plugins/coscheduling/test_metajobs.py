@@ -89,14 +89,22 @@ def test_three_sites_start_together():
 
 def test_starts_are_at_a_mark_that_all_sites_have():
     machines = {
-        "A": {"pool": "a:q", "grain": 60, "min_duration": 60},
-        "B": {"pool": "b:q", "grain": 600, "min_duration": 600},
+        "A": {"pool": "a:q", "grain": 60, "min_duration": 60, "slack": 0},
+        "B": {"pool": "b:q", "grain": 600, "min_duration": 600, "slack": 0},
     }
     world = World(sites(a=8, b=8), [job("a:1", 8, 4930, user="x")], machines=machines)
     world.submit(multiple(8, A=(6, 6), B=(2, 2), duration=10920))
     world.run(until=10)
     starts = {one.id.rpartition("-")[2]: (one.start, one.end) for one in world.kept.values()}
     assert starts == {"A": (5400.0, 16320.0), "B": (5400.0, 16800.0)}
+    late = World(
+        sites(a=8, b=8), [job("a:1", 8, 4930, user="x")], machines={**machines, "A": {"pool": "a:q"}}
+    )
+    late.submit(multiple(8, A=(6, 6), B=(2, 2), duration=10920))
+    late.run(until=10)
+    ends = {one.end for one in late.kept.values() if one.id.endswith("-A")}
+    # A minute longer, for jobs that start a moment late.
+    assert ends == {16380.0}
     short = world.submit(multiple(8, A=(6, 6), B=(2, 2), duration=540), time=20)
     world.run(until=200)
     assert world.replies[short].outcome == "accepted" and world.status("m2")["phase"] == "refused"
@@ -287,13 +295,13 @@ def test_a_part_is_given_back_when_its_job_has_ended():
 )  # fmt: skip
 def test_each_rule_refuses_by_its_name(limits, metajob, rule):
     wide = {"max_reservations": 9, "max_nodes": 8, "max_duration": 1000.0, "max_node_seconds": 600.0}
-    for given in (wide, {**wide, **limits}):
-        world = World(sites(a=8, b=8), [job("a:1", 8, 50, user="x")], limits=given)
+    for rules in (wide, {**wide, **limits}):
+        world = World(sites(a=8, b=8), [job("a:1", 8, 50, user="x")], limits=rules)
         there = Reservation("r1", 900000, 900010, "a:q", 1, users=("ann",), ours=True)
         world.adapter.apply(0.0, [d.Reserve(there)])
-        world.submit({**PAIR, **(metajob if given is not wide or not limits else {})}, time=1.0)
+        world.submit({**PAIR, **(metajob if rules is not wide or not limits else {})}, time=1.0)
         world.run(until=100)
-        if given is wide and limits:
+        if rules is wide and limits:
             assert world.status()["phase"] == "reserved"
         else:
             assert world.status()["phase"] == "refused" and f"A: {rule} (" in world.status()["why"]
@@ -333,6 +341,11 @@ def asked(metajob=PAIR, jobs=None, user="ann", world=None, **more):
     return world.replies[request]
 
 
+def with_a(**more):
+    """The pair, with more of machine A."""
+    return {**PAIR, "machines": {"A": {"min": 6, "max": 6, **more}, "B": {"min": 2, "max": 2}}}
+
+
 @pytest.mark.parametrize(
     ("metajob", "jobs", "says"),
     [
@@ -351,12 +364,9 @@ def asked(metajob=PAIR, jobs=None, user="ann", world=None, **more):
         ({**PAIR, "latest": 50.0}, None, "latest: expected at least 100 s after earliest"),
         ({**PAIR, "usage": "all"}, None, "Invalid enum value 'all'"),
         ({"usage": "multiple"}, None, "missing required field"),
-        ({**PAIR, "machines": {"A": {"min": 6, "max": 6, "user": "root"}, "B": {"min": 2, "max": 2}}}, None,
-         "only an operator may reserve for 'root'"),
-        ({**PAIR, "machines": {"A": {"min": 6, "max": 6, "account": "phys"}, "B": {"min": 2, "max": 2}}}, None,
-         "'ann' does not belong to an account 'phys'"),
-        ({**PAIR, "machines": {"A": {"min": 6, "max": 6, "email": "a\n.b"}, "B": {"min": 2, "max": 2}}}, None,
-         "printable letters"),
+        (with_a(user="root"), None, "only an operator may reserve for 'root'"),
+        (with_a(account="phys"), None, "'ann' does not belong to an account 'phys'"),
+        (with_a(email="a\n.b"), None, "printable letters"),
     ],
 )  # fmt: skip
 def test_what_a_user_may_not_ask_is_refused_with_its_reason(metajob, jobs, says):
