@@ -340,7 +340,7 @@ OPTIONS = st.fixed_dictionaries({
 
 
 @given(rows=JOBS, options=OPTIONS, latency=st.sampled_from([0.0, 90.0]), seed=st.integers(0, 3))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_job_runs_once_to_its_end_at_one_site(rows, options, latency, seed):
     jobs, now = [], 0.0
     for at, (site, processors, seconds, later, said) in enumerate(rows):
