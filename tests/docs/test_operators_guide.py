@@ -187,7 +187,7 @@ def messages() -> set[str]:
         "polling/loop", "polling/looker", "polling/orders", "polling/flights", "polling/wishes",
         "polling/commands", "polling/notes", "polling/actuators", "slurm/adapter", "slurm/custody",
         "slurm/handback", "slurm/looking", "slurm/power", "slurm/starting", "lsf/adapter", "lsf/looking",
-        "lsf/starting", "federation/adapter", "federation/member",
+        "lsf/starting", "federation/adapter", "federation/member", "federation/live_routes", "polling/routes",
     )  # fmt: skip
     return said_in(
         *(f"framework/headway/{name}.py" for name in framework),

@@ -18,7 +18,8 @@ Decisions that we took:
 - Later outages are the adapters' own matter: they wait for their cluster and tell nothing.
 - What one cluster can carry out, the federation offers; a decision that its cluster cannot carry out
   is refused with the names of both. Nodes of several clusters in one ``PowerUp`` or ``PowerDown`` are
-  shared out; in any other decision that is refused: no job leaves its cluster.
+  shared out; in any other decision that is refused. Jobs go to another cluster by ``Route``
+  (:mod:`headway_adapters.federation.live_routes`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from headway.adapter import (
 from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
-from headway.model.sites import Sites
+from headway.model.sites import DATA, MOVABLE, Intake, Sites
 from headway.model.transfers import Transfers
 from headway_adapters.federation.composition import (
     Composition,
@@ -59,8 +60,10 @@ from headway_adapters.federation.composition import (
 from headway_adapters.federation.hours import Hours
 from headway_adapters.federation.live_checks import check_transfers
 from headway_adapters.federation.live_copies import LiveCopies
+from headway_adapters.federation.live_routes import LiveRoutes, Settled
 from headway_adapters.federation.member import Member
-from headway_adapters.federation.names import LICENCE, Elsewhere, Names
+from headway_adapters.federation.names import LICENCE, POOL, Elsewhere, Names
+from headway_adapters.federation.passage import Passage
 from headway_adapters.polling.bell import Bell
 
 #: How long the federation waits for one cluster before it goes on without it.
@@ -83,12 +86,13 @@ class Federation(ClusterAdapter):
         patience: float = PATIENCE,
         sites: Callable[[Mapping[str, Sequence[str]]], Sites | None] | None = None,
         transfers: Transfers | None = None,
+        intakes: Mapping[str, Intake] | None = None,
     ) -> None:
         """``members``: the clusters' adapters by name, each new: it was not called before.
 
         ``clock`` tells the time in absolute seconds and never goes back. ``sites``: what is configured of the
-        sites, from the names of each cluster's pools; None: nothing. ``transfers``: how their
-        datasets are copied.
+        sites, from the names of each cluster's pools; None: nothing. ``transfers``: how their datasets are
+        copied. ``intakes``: how jobs of other clusters are submitted at each cluster.
         """
         self._log = log if log is not None else structlog.get_logger("headway.federation")
         self._clock = clock if clock is not None else RunClock(log=self._log)
@@ -110,6 +114,14 @@ class Federation(ClusterAdapter):
         self._sites_of = sites
         #: The calendars of the sites.
         self._hours = Hours((), 0.0)
+        self._routes = LiveRoutes(
+            self._members, intakes or {}, poke=self._bell.stir, log=self._log, clock=self._clock,
+            patience=patience,
+        )  # fmt: skip
+        self._passage = Passage(
+            self._names, trusted=lambda name: name in self._routes.able, is_open=self._routes.open,
+            noticed=self._routes.look,
+        )  # fmt: skip
         #: What joined after the start, until it is told.
         self._joining: list[ev.Event] = []
         #: Refusals of our own, until they are told.
@@ -161,6 +173,7 @@ class Federation(ClusterAdapter):
             self._names.only_pool[member.name] = description.pools[0].name
         outward = self._names.outward(member.name)
         member.joined = True
+        self._routes.look()
         return ClusterDescription(
             name=member.name,
             pools=tuple(outward.renamed(pool) for pool in description.pools),
@@ -213,6 +226,8 @@ class Federation(ClusterAdapter):
 
     def tell_words(self, words: Iterable[str]) -> None:
         known = frozenset(words)
+        if self._routes.able:
+            known |= {DATA, MOVABLE}
         for member in self._members.values():
             member.adapter.tell_words(known)
 
@@ -228,6 +243,7 @@ class Federation(ClusterAdapter):
                 told = self._take_in(member, events) or told
             if copied := self._copies.take(max(self._clock(), self._now)):
                 events, told = [*events, *copied], True
+            told = self._take_routes(events) or told
             if self._joining:
                 # Its jobs must find its pools and nodes: they come a cycle later.
                 events += self._joining
@@ -290,13 +306,25 @@ class Federation(ClusterAdapter):
             events += self._outward(member, told.events)
         return heard
 
+    def _take_routes(self, events: list[ev.Event]) -> bool:
+        """Add what became of jobs that go to another cluster; whether the engine should hear of it."""
+        before = len(events)
+        for news in self._routes.news():
+            if isinstance(news, Settled):
+                self._passage.settled(news)
+                continue
+            events += self._passage.stays(news.original)
+            if news.decision is not None:
+                self._refuse(news.decision, news.why, max(self._now, self._clock()))
+        return len(events) > before
+
     def _outward(self, member: Member, events: Sequence[ev.Event]) -> list[ev.Event]:
         outward = self._names.outward(member.name)
         for event in events:
             if isinstance(event, ev.ReservationMade):
                 # Jobs that name it may come before it.
                 outward.renamed(event)
-        found = [outward.renamed(event) for event in events]
+        found = self._passage.through(member.name, events)
         for at, event in enumerate(found):
             if isinstance(event, ev.PoolChanged):
                 pool = self._hours.of(member.name, event.pool)
@@ -329,6 +357,9 @@ class Federation(ClusterAdapter):
                 if self._copies.takes(decision):
                     outcomes[at].append(Outcome(True))
                     continue
+                if (outcome := self._between(decision, now)) is not None:
+                    outcomes[at].append(outcome)
+                    continue
                 for name, own in self._routed(decision):
                     places, share = shares.setdefault(name, ([], []))
                     places.append(at)
@@ -351,6 +382,19 @@ class Federation(ClusterAdapter):
             if isinstance(decision, d.Reserve) and not answers[0].accepted:
                 self._names.not_made(decision.reservation.id)
         return [together(answers) for answers in outcomes]
+
+    def _between(self, decision: d.Decision, now: float) -> Outcome | None:
+        """Begin a route to another cluster; None for every other decision."""
+        if not isinstance(decision, d.Route):
+            return None
+        source, target = self._names.job_place(decision.job_id), self._names.cluster_of(decision.pool)
+        if source[0] == target:
+            return None
+        pool = self._names.inward(target).rename(POOL, decision.pool)
+        outcome = self._routes.order(decision, source, target, pool)
+        if not outcome.accepted:
+            self._refuse(decision, outcome.message, now)
+        return outcome
 
     def _routed(self, decision: d.Decision) -> list[tuple[str, d.Decision]]:
         """The clusters that carry it out, each with the decision in its own names.
@@ -386,9 +430,9 @@ class Federation(ClusterAdapter):
         return [*found, *check_transfers(self._copies.transfers, self._sites_of)]
 
     def looked(self, job_id: str) -> tuple[float, float] | None:
-        name = self._names.cluster_of(job_id)
+        name, local = self._names.job_place(job_id)
         member = self._members.get(name)
-        return member.adapter.looked(job_id.removeprefix(f"{name}:")) if member is not None else None
+        return member.adapter.looked(local) if member is not None else None
 
     def outages(self) -> Sequence[Outage]:
         found = []
@@ -402,14 +446,12 @@ class Federation(ClusterAdapter):
         return found
 
     def oddities(self) -> Sequence[Oddity]:
-        return [
-            *self._copies.oddities(),
-            *(
-                msgspec.structs.replace(one, cluster=name)
-                for name, member in self._members.items()
-                for one in member.adapter.oddities()
-            ),
+        found = [
+            msgspec.structs.replace(one, cluster=name)
+            for name, member in self._members.items()
+            for one in member.adapter.oddities()
         ]
+        return [*self._copies.oddities(), *found, *self._routes.oddities()]
 
     def starts_waiting(self) -> Sequence[StartsWait]:
         return [
@@ -422,6 +464,7 @@ class Federation(ClusterAdapter):
         if self._closed:
             return
         self._closed = True
+        self._routes.close()
         for member in self._members.values():
             member.close()
         self._copies.close()

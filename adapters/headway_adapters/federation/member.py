@@ -1,4 +1,4 @@
-"""One cluster of a federation: its adapter, and the thread that the adapter lives on."""
+"""One cluster of a federation, and the thread that its adapter lives on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -17,9 +17,12 @@ from headway import events as ev
 from headway.adapter import ClusterAdapter, Outage, Outcome
 from headway.errors import HeadwayError
 from headway.model import ClusterDescription
+from headway_adapters.polling.resubmission import Resubmission
 
 _FIRST_PAUSE = 2.0
 _LONGEST_PAUSE = 30.0
+
+AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,21 @@ class Order:
     now: float
     decisions: Sequence[d.Decision]
     outcomes: Future[Sequence[Outcome]]
+
+
+@dataclass(frozen=True)
+class Task(Generic[AnswerT]):
+    """Something else that is done on the cluster's thread, and where its answer goes."""
+
+    work: Callable[[], AnswerT]
+    answer: Future[AnswerT]
+
+    def carry_out(self) -> None:
+        """Do it; what goes wrong is the answer."""
+        try:
+            self.answer.set_result(self.work())
+        except BaseException as error:
+            self.answer.set_exception(error)
 
 
 class Member:
@@ -75,7 +93,7 @@ class Member:
         self._told = told
         self._clock = clock
         self._log = log
-        self._inbox: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Order | Task[Any] | None] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -98,6 +116,18 @@ class Member:
         self._inbox.put(order)
         self.adapter.wake()
         return order.outcomes
+
+    @property
+    def resubmission(self) -> Resubmission | None:
+        """What it offers for jobs that come from other clusters and go there; None: nothing."""
+        return getattr(self.adapter, "resubmission", None)
+
+    def run(self, work: Callable[[], AnswerT]) -> Future[AnswerT]:
+        """Have something done on the cluster's thread."""
+        task = Task(work, Future[AnswerT]())
+        self._inbox.put(task)
+        self.adapter.wake()
+        return task.answer
 
     def close(self) -> None:
         """Tell the thread to end; :meth:`join` waits for that."""
@@ -154,6 +184,9 @@ class Member:
             order = self._inbox.get()
             if self._closing.is_set():
                 return
+            if isinstance(order, Task):
+                order.carry_out()
+                continue
             if order is not None:
                 self._apply(order)
                 continue

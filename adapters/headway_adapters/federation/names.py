@@ -74,6 +74,10 @@ class _Direction:
         self._outward = outward
 
     def rename(self, kind: str, name: str) -> str:
+        if kind == JOB:
+            if self._outward:
+                return self._names.job_outward(self._cluster, name)
+            return self._names.job_inward(self._cluster, name)
         if kind == RESERVATION:
             if self._outward:
                 return self._names.reservation_outward(self._cluster, name)
@@ -145,6 +149,9 @@ class Names:
         self._shown: set[str] = set()
         #: Jobs that have gone to another cluster than the one that their name begins with.
         self._at: dict[str, str] = {}
+        #: Jobs that have another id there than in their name: name for all -> cluster, id there; and back.
+        self._place: dict[str, tuple[str, str]] = {}
+        self._named: dict[tuple[str, str], str] = {}
         #: Of clusters with one pool, in their own names: what "" means there.
         self.only_pool: dict[str, str] = {}
 
@@ -163,7 +170,33 @@ class Names:
 
     def cluster_of_job(self, name: str) -> str:
         """The cluster that has a job."""
-        return self._at.get(name) or self.cluster_of(name)
+        return self._at.get(name) or self.job_place(name)[0]
+
+    def job_place(self, name: str) -> tuple[str, str]:
+        """The cluster that a job was submitted to, and its id there."""
+        known = self._place.get(name)
+        if known is not None:
+            return known
+        cluster, colon, local = name.partition(":")
+        return (cluster, local) if colon else ("", name)
+
+    def job_outward(self, cluster: str, local: str) -> str:
+        """A job's name for all."""
+        return self._named.get((cluster, local)) or f"{cluster}:{local}"
+
+    def job_inward(self, cluster: str, name: str) -> str:
+        """A job's id at a cluster. Raises :class:`Elsewhere` for another cluster's job."""
+        there, local = self.job_place(name)
+        if there != cluster:
+            raise Elsewhere(f"job {name!r} is not of cluster {cluster}")
+        return local
+
+    def job_is(self, name: str, cluster: str, local: str) -> None:
+        """The job is at this cluster under this id from now on, and keeps its name."""
+        self._named.pop(self._place.pop(name, ("", "")), None)
+        if (cluster, local) != self.job_place(name):
+            self._place[name] = (cluster, local)
+            self._named[(cluster, local)] = name
 
     def job_at(self, name: str, cluster: str) -> None:
         """The job is of this cluster from now on, and keeps its name."""
@@ -177,7 +210,11 @@ class Names:
     def cluster_of_reservation(self, name: str) -> str:
         """The cluster that has it, as far as it is known or its name says; else ""."""
         known = self._all.get(name)
-        return known[0] if known is not None else self.cluster_of(name.removeprefix(FOR_JOB))
+        if known is not None:
+            return known[0]
+        if name.startswith(FOR_JOB):
+            return self.cluster_of_job(name.removeprefix(FOR_JOB))
+        return self.cluster_of(name)
 
     def reservation_outward(self, cluster: str, local: str) -> str:
         """The federation's name of a reservation that was told before, or that is not ours."""
@@ -192,7 +229,7 @@ class Names:
             return known
         name = f"{cluster}:{local}"
         if reservation.ours and local.startswith(FOR_JOB):
-            name = f"{FOR_JOB}{cluster}:{local.removeprefix(FOR_JOB)}"
+            name = FOR_JOB + self.job_outward(cluster, local.removeprefix(FOR_JOB))
         elif reservation.ours and local not in self._all and ":" not in local:
             name = local
         self._keep(name, cluster, local)
@@ -204,8 +241,9 @@ class Names:
         known = self._all.get(name)
         if known is None:
             start = FOR_JOB if name.startswith(FOR_JOB) else ""
-            owner, colon, rest = name.removeprefix(start).partition(":")
-            known = (owner, start + rest) if colon else (cluster, name)
+            bare = name.removeprefix(start)
+            owner, rest = self.job_place(bare) if start else bare.partition(":")[::2]
+            known = (owner, start + rest) if ":" in bare else (cluster, name)
             if known[0] == cluster:
                 self._keep(name, cluster, known[1])
         if known[0] != cluster:

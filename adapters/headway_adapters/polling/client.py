@@ -59,6 +59,12 @@ class CommandClient(abc.ABC):
             raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
         return self._transport.run(argv, timeout)
 
+    def feed(self, argv: Sequence[str], given: bytes) -> Result:
+        """One command that changes something, with ``given`` on its standard input."""
+        if self.read_only:
+            raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+        return self._transport.feed(argv, given, self._timeout)
+
     def look(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
         """Commands that must succeed; raises :class:`Unanswered` with what was said otherwise."""
         results = self.run_many(argvs)

@@ -34,6 +34,12 @@ class Commands:
             self._log.error("a command could not be run", error=str(error))
             return [None] * len(argvs)
 
+    def feed(self, argv: Sequence[str], given: bytes) -> Result:
+        """Run a command that changes something, with ``given`` on its standard input. Raises
+        :class:`Failure` if it could not be run."""
+        self.changes += 1
+        return self._client.feed(argv, given)
+
     def run_steps(self, steps: Sequence[Sequence[str]], *, already: Iterable[str] = ()) -> Outcome:
         """Run commands one after another until one fails.
 

@@ -9,8 +9,9 @@ so many (attribute ``moldable``); ``deadline=2026-11-24T06:00`` (UTC) or absolut
 switches, for which it waits so long (attribute ``switches``, as written). What is damaged is kept as it is
 written, so that a plugin that reads the attribute can say what is wrong; so are ``nan`` and ``inf``, which
 are no numbers of anything here. A word that the configuration names as an attribute of jobs, such as
-``saves-itself``, is that attribute: true, or what stands behind its ``=``. Words that nothing here reads are
-the attribute ``unread``: a user may have meant one of ours.
+``saves-itself``, is that attribute: true, or what stands behind its ``=``.
+``routed=north:17/3f9a`` is headway's own: it stands at a copy of a job that came from another cluster.
+Words that nothing here reads are the attribute ``unread``: a user may have meant one of ours.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _TASK = {"job": str, "stage": int, "reward": float, "priority": float, "length":
 
 
 #: What may be written.
-WORDS = ("dedicated", "malleable", "moldable", "switches", "deadline", "bytes", *_SERVICES, *_TASK)
+WORDS = ("dedicated", "malleable", "moldable", "switches", "deadline", "bytes", "routed", *_SERVICES, *_TASK)
 #: A job's attribute: words that nothing here reads.
 UNREAD = "unread"
 

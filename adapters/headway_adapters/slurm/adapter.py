@@ -38,6 +38,7 @@ from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.policy import Policy
 from headway_adapters.slurm.power import Power
 from headway_adapters.slurm.refusals import Refusals
+from headway_adapters.slurm.resubmission import SlurmResubmission
 from headway_adapters.slurm.starting import Starting
 from headway_adapters.slurm.unmet import Unmet
 from headway_adapters.transport import Transport
@@ -104,6 +105,13 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         )  # fmt: skip
         self._custody = Custody(
             self.commands, self._handback, self.notes, poll_interval=self.options.poll_interval, log=self._log
+        )
+        self.resubmission = (
+            None
+            if read_only
+            else SlurmResubmission(
+                self.options, client, self.commands, self.overlay, lambda: self._looking.world
+            )
         )
         self._power = Power(self.commands, self.actuators, self._log)
 
@@ -193,6 +201,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
             return self._power.change(decision, self.overlay.snapshot)
         job_id = getattr(decision, "job_id", "")
         known, detail = self.overlay.known(job_id), self.overlay.detail(job_id)
+        if detail is not None and detail.route is not None and not isinstance(decision, d.Cancel):
+            return Outcome(False, f"job {job_id} is on its way between clusters")
         existing = None
         if isinstance(decision, d.Resize) and known is not None and known.job.request.parts:
             return Outcome(False, f"job {job_id} has several components: Slurm does not shrink such a job")
@@ -211,6 +221,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
                 reservation_exists=existing is not None and existing.ours,
                 running_nodes=tuple(node for node, _ in known.placement) if known is not None else (),
                 waits=detail is not None and detail.managed,
+                came=detail.came if detail is not None else "",
                 comment=self.overlay.as_written(job_id, detail.comment if detail is not None else ""),
                 comment_free=detail is None or detail.comment_free or isinstance(decision, d.Release),
             )

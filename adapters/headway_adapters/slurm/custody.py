@@ -58,8 +58,8 @@ class _Round:
     def add(self, key: str, job: SnapshotJob, detail: reader.Detail) -> None:
         """What one job needs, if anything. Raises :class:`writer.Unfit`."""
         if detail.from_filter or detail.unmarked or detail.refused or not detail.held:
-            may_mark = detail.comment_free and detail.pin is None
-            mark = marker.held(nodes_open=detail.nodes_open) if may_mark else ""
+            may_mark = detail.comment_free and detail.pin is None and detail.route is None
+            mark = marker.held(nodes_open=detail.nodes_open, came=detail.came) if may_mark else ""
             self.takes.setdefault(writer.record(detail.record), mark)
         elif detail.pin is not None and job.held_by == "headway" and detail.parts:
             pins = tuple(part.pin for _, part in detail.parts)

@@ -71,6 +71,10 @@ def _release_waiting(client: SlurmClient, found: reader.Jobs) -> Iterator[tuple[
         held = detail.held or detail.asked
         if not (held and detail.ours and detail.managed) or detail.record in done:
             continue
+        if detail.route is not None:
+            done.add(detail.record)
+            yield detail.record, f"stays held: {found.jobs[job_id].reason}"
+            continue
         record = writer.record(detail.record)
         if found.jobs[job_id].held_by != "user":
             done.add(detail.record)

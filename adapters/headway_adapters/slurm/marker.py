@@ -22,6 +22,17 @@ can write) tells:
                                        a heterogeneous job's components: theirs, in order
 =====================================  =====================================================
 
+Jobs that go to another cluster (:mod:`headway_adapters.polling.resubmission`):
+
+=====================================  =====================================================
+``headway:copy=north:17;as=north:17``  a copy of job 17 of cluster north, which is no job yet; its name for
+``@1795721953``                        all, and when it was submitted first (seconds since the epoch)
+``headway:sealed=north:17;as=...``     the same, in whose favour the original may be cancelled
+``headway:leaving=south:99``           an original that goes to cluster south, where its copy is job 99
+``;from=north:17@1795721953``          behind any other mark, also an administrator's hold: it came from
+                                       elsewhere and has this name for all
+=====================================  =====================================================
+
 A comment that is not ours is never overwritten; such a job is started without a marker.
 """
 
@@ -32,6 +43,8 @@ import re
 import msgspec
 
 from headway.model import Placement
+from headway_adapters.polling.resubmission import COPY, LEAVING, PLACE, SEALED, Mark
+from headway_adapters.polling.words import Unfit
 from headway_adapters.slurm import hostlist
 
 PREFIX = "headway:"
@@ -39,6 +52,11 @@ NEW = PREFIX + "new"
 HELD = PREFIX + "held"
 ASKED = PREFIX + "asked="
 _ANY_NODES = ";nodes=any"
+_ORIGIN = re.compile(rf";from=(({PLACE.pattern})@([0-9]{{1,11}}))(?=;|$)")
+_COPY = re.compile(
+    rf"{PREFIX}({COPY}|{SEALED})=({PLACE.pattern});as=({PLACE.pattern})@([0-9]{{1,11}})(?:{_ANY_NODES})?"
+)
+_LEAVING = re.compile(rf"{PREFIX}{LEAVING}=({PLACE.pattern})(?:;from=[^;]*)?(?:{_ANY_NODES})?")
 
 
 class Pin(msgspec.Struct, frozen=True):
@@ -61,6 +79,8 @@ class Pin(msgspec.Struct, frozen=True):
     excluded: tuple[tuple[str, ...], ...] = ()
     #: The partitions that the user listed, if more than one: Slurm shows the chosen one alone.
     listed: tuple[str, ...] = ()
+    #: Its name for all and when it was submitted, if it came from another cluster.
+    came: str = ""
 
     def text(self) -> str:
         """The AdminComment. Names must have been validated."""
@@ -72,6 +92,7 @@ class Pin(msgspec.Struct, frozen=True):
             f"{PREFIX}pin={hostlist.compress(self.nodes)};asked={hostlist.compress(self.asked)};"
             f"nodes={self.least}-{self.most};cpus={cpus};run={self.restarts}"
             f"{';resv=1' if self.reserved else ''}"
+            f"{_behind(self.came)}"
             f"{';list=' + ','.join(self.listed) if self.listed else ''}"
             f"{';excl=' + '|'.join(map(hostlist.compress, self.excluded)) if self.excluded else ''}"
         )
@@ -82,9 +103,39 @@ def is_ours(comment: str) -> bool:
     return not comment or comment.startswith(PREFIX)
 
 
-def held(*, nodes_open: bool) -> str:
-    """The mark of a job that headway holds. ``nodes_open``: its user stated no greatest number of nodes."""
-    return HELD + (_ANY_NODES if nodes_open else "")
+def held(*, nodes_open: bool = False, came: str = "") -> str:
+    """The mark of a job that headway holds. ``nodes_open``: its user stated no greatest number of nodes.
+    ``came``: its name for all and when it was submitted, if it came from another cluster."""
+    return HELD + _behind(came) + (_ANY_NODES if nodes_open else "")
+
+
+def _behind(came: str) -> str:
+    return f";from={came}" if came else ""
+
+
+def origin(comment: str) -> str:
+    """The name for all of a job that came from another cluster, with ``@`` and when it was submitted; ""
+    for others."""
+    found = _ORIGIN.search(comment)
+    return found[1] if found is not None else ""
+
+
+def of_route(mark: Mark, *, came: str = "", nodes_open: bool = False) -> str:
+    """The mark of a copy or an original, as it is written. ``came``: of an original, as for :func:`held`."""
+    if not all(PLACE.fullmatch(place) for place in (mark.other, mark.name or mark.other)):
+        raise Unfit(f"expected a cluster and a job, found {mark.other!r} and {mark.name!r}")
+    text = f"{PREFIX}{mark.kind}={mark.other}"
+    text += _behind(came) if mark.kind == LEAVING else f";as={mark.name}@{mark.submitted}"
+    return text + (_ANY_NODES if nodes_open else "")
+
+
+def route(comment: str) -> Mark | None:
+    """The mark of a copy or an original that a comment is."""
+    if found := _COPY.fullmatch(comment):
+        return Mark(found[1], found[2], found[3], int(found[4]))
+    if found := _LEAVING.fullmatch(comment):
+        return Mark(LEAVING, found[1])
+    return None
 
 
 def asked(begin: int, *, nodes_open: bool) -> str:
@@ -101,8 +152,10 @@ def begin_of_asked(comment: str) -> int | None:
 
 def says_nodes_open(comment: str) -> bool:
     """Whether a mark says that the job's user stated no greatest number of nodes."""
-    asks = begin_of_asked(comment) is not None and comment.endswith(_ANY_NODES)
-    return asks or comment in (NEW + _ANY_NODES, HELD + _ANY_NODES)
+    if not comment.endswith(_ANY_NODES):
+        return False
+    bare = _ORIGIN.sub("", comment.removesuffix(_ANY_NODES))
+    return bare in (NEW, HELD) or begin_of_asked(comment) is not None or route(comment) is not None
 
 
 def parse(comment: str) -> Pin | None:
@@ -131,6 +184,7 @@ def parse(comment: str) -> Pin | None:
             reserved=fields.get("resv") == "1",
             excluded=tuple(map(hostlist.expand, fields["excl"].split("|"))) if "excl" in fields else (),
             listed=tuple(filter(None, fields.get("list", "").split(","))),
+            came=origin(comment),
         )
     except (ValueError, KeyError):
         return None

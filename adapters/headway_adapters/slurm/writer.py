@@ -127,6 +127,7 @@ def start(
         restarts=detail.restarts,
         reserved=reserved,
         listed=detail.listed,
+        came=detail.came,
     )
     nodes(asked)
     update = ["scontrol", "update", f"JobId={job_id}", f"ReqNodeList={nodes(chosen)}"]
@@ -200,7 +201,8 @@ def restore(job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, par
     if pin.reserved:
         argv.append("ReservationName=")
     if mark:
-        text = marker.HELD if pin.most else marker.Pin(nodes=(), restarts=pin.restarts).text()
+        taken_back = marker.Pin(nodes=(), restarts=pin.restarts, came=pin.came)
+        text = marker.held(came=pin.came) if pin.most else taken_back.text()
         argv.append(f"AdminComment={text}")
     return tuple(argv)
 
@@ -212,9 +214,9 @@ def _held(job_id: str) -> Argv:
     return ("scontrol", "update", f"JobId={job_id}", "Priority=0")
 
 
-def _released(job_id: str) -> tuple[Argv, ...]:
+def _released(job_id: str, came: str) -> tuple[Argv, ...]:
     """Not Slurm's release: that would let Slurm start the job. It is held for headway again."""
-    return ((*_held(job_id), f"AdminComment={marker.HELD}"),)
+    return ((*_held(job_id), f"AdminComment={marker.held(came=came)}"),)
 
 
 def _requeued(job_id: str) -> tuple[Argv, ...]:
@@ -229,7 +231,6 @@ def _ended(job_id: str) -> tuple[Argv, ...]:
 
 #: The commands of the decisions that need no more than the job's id.
 _BY_ID: dict[type[d.Decision], Callable[[str], tuple[Argv, ...]]] = {
-    d.Release: _released,
     d.Kill: _ended,
     d.Cancel: _ended,
     d.Requeue: _requeued,
@@ -249,18 +250,23 @@ def plan(
     comment_free: bool = True,
     comment: str = "",
     waits: bool = False,
+    came: str = "",
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``running_nodes``: where the job runs. ``comment_free``: its
     AdminComment may be written. ``reservation_exists``: headway has made the reservation. ``comment``: what
     its Comment says. ``waits``: it is pending.
+    ``came``: its name for all and when it was submitted, if it came from another cluster.
     """
     if type(decision) in _BY_ID:
         return Plan(_BY_ID[type(decision)](job(decision.job_id)))  # type: ignore[attr-defined]
+    if isinstance(decision, d.Release):
+        return Plan(_released(job(decision.job_id), came))
     if isinstance(decision, d.Hold):
         held = _held(job(decision.job_id))
-        return Plan(((*held, f"AdminComment={hold_marker}: by headway") if comment_free else held,))
+        mark = f"AdminComment={hold_marker}: by headway{f';from={came}' if came else ''}"
+        return Plan(((*held, mark) if comment_free else held,))
     if isinstance(decision, d.SetTimeLimit):
         limit = minutes(decision.walltime)
         return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"TimeLimit={limit}"),))
@@ -281,10 +287,9 @@ def plan(
         return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"Partition={where}"),))
     if isinstance(decision, d.Bind):
         return Plan((_bind(decision, reservation_exists),))
-    if isinstance(decision, d.PowerDown):
-        return Plan((power(decision.nodes, "POWER_DOWN"),))
-    if isinstance(decision, d.PowerUp):
-        return Plan((power(decision.nodes, "POWER_UP"),))
+    if isinstance(decision, d.PowerDown | d.PowerUp):
+        state = "POWER_DOWN" if isinstance(decision, d.PowerDown) else "POWER_UP"
+        return Plan((power(decision.nodes, state),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on Slurm")
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 
 from headway.adapter import Check
+from headway.errors import Failure
 
 #: Status of a command that a shell saw end by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
 _CRASHES = frozenset({132, 134, 135, 136, 139})
@@ -88,6 +89,10 @@ class Transport(abc.ABC):
         A command that fails is a result; raises :class:`headway.errors.Failure` only when it
         could not be started at all (no such program, no connection).
         """
+
+    def feed(self, argv: Sequence[str], given: bytes, timeout: float) -> Result:
+        """As :meth:`run`, with ``given`` on the command's standard input."""
+        raise Failure(f"{argv[0]}: nothing can be given to a command here")
 
     def run_many(self, argvs: Sequence[Sequence[str]], timeout: float) -> list[Result]:
         """Run several commands at the same time; results in the order of the commands."""

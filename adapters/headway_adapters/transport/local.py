@@ -9,9 +9,11 @@ import selectors
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from typing import IO
 
 from headway.errors import Failure
 from headway_adapters.transport.base import Result, Transport
@@ -62,6 +64,15 @@ class LocalTransport(Transport):
         return path
 
     def run(self, argv: Sequence[str], timeout: float) -> Result:
+        return self._run(argv, None, timeout)
+
+    def feed(self, argv: Sequence[str], given: bytes, timeout: float) -> Result:
+        with tempfile.TemporaryFile() as source:
+            source.write(given)
+            source.seek(0)
+            return self._run(argv, source, timeout)
+
+    def _run(self, argv: Sequence[str], source: IO[bytes] | None, timeout: float) -> Result:
         began = time.monotonic()
         path = self.find(argv[0])
         with self._lock:
@@ -70,7 +81,7 @@ class LocalTransport(Transport):
             try:
                 child = subprocess.Popen(
                     [path, *argv[1:]],
-                    stdin=subprocess.DEVNULL,
+                    stdin=source if source is not None else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=self._environment,

@@ -140,6 +140,12 @@ class SshTransport(Transport):
         return program if self._bin_dir is None else f"{self._bin_dir.rstrip('/')}/{program}"
 
     def run(self, argv: Sequence[str], timeout: float) -> Result:
+        return self._run(argv, None, timeout)
+
+    def feed(self, argv: Sequence[str], given: bytes, timeout: float) -> Result:
+        return self._run(argv, given, timeout)
+
+    def _run(self, argv: Sequence[str], given: bytes | None, timeout: float) -> Result:
         quote(argv)
         program = self._program(argv[0])
         for attempt in (1, 2):
@@ -149,7 +155,7 @@ class SshTransport(Transport):
             limit = ("timeout", "-s", "KILL", str(math.ceil(timeout) + 1)) if link.can_limit else ()
             line = b"exec " + quote(["env", *removed, *settings, *limit, program, *argv[1:]])
             try:
-                result = link.run(tuple(argv), line, timeout)
+                result = link.run(tuple(argv), line, given, timeout)
             except _Lost as error:
                 # Nothing was started yet: once more, on a new connection.
                 self._leave(link)
@@ -307,10 +313,10 @@ class _Link:
         patience = self._options.connect_timeout
         limit = ("timeout", "-s", "KILL", str(math.ceil(patience) + 1))
         try:
-            result = self.run(("env",), b"exec " + quote(["env", _PROBE, *limit, "env"]), patience)
+            result = self.run(("env",), b"exec " + quote(["env", _PROBE, *limit, "env"]), None, patience)
             if result.rc in (126, 127):
                 self.can_limit = False
-                result = self.run(("env",), b"exec " + quote(["env", _PROBE]), patience)
+                result = self.run(("env",), b"exec " + quote(["env", _PROBE]), None, patience)
         except _Lost as error:
             raise Failure(f"{self._name}: logged in, but no command can be run: {error}") from error
         if result.timed_out:
@@ -330,8 +336,10 @@ class _Link:
 
     # ------------------------------------------------------------------ sessions
 
-    def run(self, argv: tuple[str, ...], line: bytes, timeout: float) -> Result:
-        """Run one line. Raises :class:`_Lost` if it was not started."""
+    def run(
+        self, argv: tuple[str, ...], line: bytes, given: bytes | None, timeout: float
+    ) -> Result:
+        """Run one line, with ``given`` on its standard input. Raises :class:`_Lost` if it was not started."""
         channel = self._open()
         began = time.monotonic()
         try:
@@ -341,6 +349,9 @@ class _Link:
             watch.start()
             try:
                 channel.exec_command(line)
+                if given is not None:
+                    channel.sendall(given)
+                    channel.shutdown_write()
             except (OSError, EOFError, paramiko.SSHException) as error:
                 return _cut(
                     argv, f"{self._name}: {error or 'the connection ended'}", time.monotonic() - began

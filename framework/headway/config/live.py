@@ -34,7 +34,8 @@ def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] 
             member.close()
         raise
     return config.adapters.get(FEDERATION, f"{config.source}: clusters")(
-        members, clock=clock, sites=config.sites, transfers=config.live_transfers(read_only=read_only)
+        members, clock=clock, sites=config.sites, transfers=config.live_transfers(read_only=read_only),
+        intakes=config.intakes(),
     )  # fmt: skip
 
 

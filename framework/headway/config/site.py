@@ -35,7 +35,7 @@ from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
 from headway.model.classes import ClassBounds
 from headway.model.modes import Mode
-from headway.model.sites import Sites
+from headway.model.sites import Intake, Sites
 from headway.model.transfers import Transfers
 from headway.plugins import PluginConfig
 
@@ -260,6 +260,12 @@ class Config(Section):
             return None
         there = {name: pools.get(name, ()) for name in self.clusters}
         return described_sites(there, configured, self.links, self.datasets, self._source)
+
+    def intakes(self) -> dict[str, Intake]:
+        """How jobs of other clusters are submitted at each cluster."""
+        return {
+            name: cluster.site.intake() for name, cluster in self.clusters.items() if cluster.site is not None
+        }
 
     def emulated_clusters(self) -> ClusterDescription | None:
         """What stands for several clusters in a dry run, each with its own emulation; None: nothing does.

@@ -15,7 +15,7 @@ from headway.errors import UserError, nearest
 from headway.inputs.durations import as_seconds
 from headway.inputs.sizes import ByteRate, Bytes
 from headway.model import ClusterDescription
-from headway.model.sites import WEEK, Dataset, Link, Site, Sites, Store, united
+from headway.model.sites import WEEK, Dataset, Intake, Link, Site, Sites, Store, united
 from headway.model.transfers import Transfers
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -63,6 +63,22 @@ class SiteConfig(Section):
         default=None, description="the store of its datasets; default: it has none"
     )
 
+    submit_as: list[str] = pydantic.Field(
+        default_factory=list,
+        description="command that runs another as the user {user}, to submit jobs that come from other "
+        "clusters, such as [sudo, -n, -u, '{user}', --]; default: only jobs of the daemon's own user come",
+    )
+    account: str = pydantic.Field(
+        default="", description="account of jobs that come from other clusters; default: the account they had"
+    )
+
+    @pydantic.field_validator("submit_as")
+    @classmethod
+    def _names_a_user(cls, value: list[str]) -> list[str]:
+        if value and not any("{user}" in word for word in value):
+            raise ValueError("a word with {user}")
+        return value
+
     @pydantic.field_validator("zone")
     @classmethod
     def _there(cls, value: str) -> str:
@@ -86,6 +102,10 @@ class SiteConfig(Section):
             store = Store(self.store.capacity, self.store.copies)
         spans = united(span for text in self.calendar for span in spans_of(text))
         return Site(name, tuple(pools), self.owner, self.zone, spans, store)
+
+    def intake(self) -> Intake:
+        """How jobs of other clusters are submitted there."""
+        return Intake(tuple(self.submit_as), self.account)
 
 
 class LinkConfig(Section):

@@ -38,6 +38,15 @@ class Store(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     most_copies: int = 0
 
 
+class Intake(msgspec.Struct, frozen=True):
+    """How jobs of other clusters are submitted at a cluster."""
+
+    #: A command line that runs another as the user ``{user}``; (): only the daemon's own user's jobs.
+    submit_as: tuple[str, ...] = ()
+    #: The account that they get; "": the account that they had.
+    account: str = ""
+
+
 class Site(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One cluster of a federation."""
 

@@ -26,9 +26,11 @@ from headway_adapters.slurm.reader.licences import licences, read_licences
 from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
 from headway_adapters.slurm.reader.partitions import Partition, read_partitions, told
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USAGE, USERS, read_policy
+from headway_adapters.slurm.reader.request import forgets_nodes, processors_per_task
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX, read_reservations
+from headway_adapters.slurm.reader.routed import unmarked_label
 from headway_adapters.slurm.reader.site import Site
-from headway_adapters.slurm.reader.states import JOB_STATES
+from headway_adapters.slurm.reader.states import JOB_STATES, job_state
 from headway_adapters.slurm.reader.topology import BOUNDS, KINDS, Bounds, read_bounds, read_topology
 
 __all__ = [
@@ -54,8 +56,11 @@ __all__ = [
     "backfill_interval",
     "config",
     "decode",
+    "forgets_nodes",
     "gres",
+    "job_state",
     "licences",
+    "processors_per_task",
     "read_bounds",
     "read_energies",
     "read_job_text",
@@ -76,4 +81,5 @@ __all__ = [
     "starts_heterogeneous",
     "timestamp",
     "told",
+    "unmarked_label",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headway_adapters.polling.resubmission import Mark
 from headway_adapters.slurm import marker
 
 
@@ -54,6 +55,10 @@ class Detail:
     excluded: tuple[str, ...] = ()
     #: What its user wrote, and what is written behind that.
     comment: str = ""
+    #: It is a copy or an original of a job that goes to another cluster.
+    route: Mark | None = None
+    #: Its name for all and when it was submitted, if it came from another cluster.
+    came: str = ""
     #: Of a heterogeneous job: its components, the leader first, each by its own number in Slurm. The pins
     #: of a start are theirs; the job's own is the first of them.
     parts: tuple[tuple[str, Detail], ...] = ()

@@ -23,6 +23,7 @@ from headway.errors import Failure
 from headway.model import FOR_JOB, JobDescription, Request
 from headway_adapters.polling.marks import marks
 from headway_adapters.polling.remarks import CANNOT_BE_TOLD, noted, remarks, unwritable
+from headway_adapters.polling.resubmission import ATTRIBUTES
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, values
 from headway_adapters.slurm.reader.arrays import elements_in, task_list
@@ -38,6 +39,7 @@ from headway_adapters.slurm.reader.partitions import Partition, told
 from headway_adapters.slurm.reader.placement import placement_of
 from headway_adapters.slurm.reader.request import Requests, forgets_nodes, nodes_asked
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
+from headway_adapters.slurm.reader.routed import route_barrier, routed, submitted_first
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import job_state
 from headway_adapters.slurm.reader.topology import Bounds
@@ -270,7 +272,7 @@ class _Reading:
         priority = values.number(record.priority) if ranked else None
         return JobDescription(
             id=job_id,
-            submit_time=values.seconds(record.submit_time) or self.now,
+            submit_time=submitted_first(record) or values.seconds(record.submit_time) or self.now,
             request=request,
             pool=pools[0],
             further_pools=pools[1:],
@@ -315,7 +317,7 @@ class _Reading:
             marked["notes"] = notes
         if why := unwritable(comment):
             marked[CANNOT_BE_TOLD] = why
-        return {**marked, **marks(words, self.site.words)} or None
+        return {**marked, **marks(words, self.site.words - ATTRIBUTES), **routed(record, words)} or None
 
     def _reservation(self, record: JobRecord, job_id: str) -> str:
         """The reservation that its user named; "" for the reservation into which headway put it."""
@@ -433,6 +435,8 @@ class _Reading:
             managed=managed,
             excluded=wanted.excluded,
             comment=values.text(record.comment),
+            route=marker.route(comment),
+            came=marker.origin(comment),
         )
         releasing = pin is not None and not hold.held and managed and pin.restarts == restarts
         waiting = _Waiting(record, pools, request, attributes, detail, blocked, held_by, releasing=releasing)
@@ -444,6 +448,8 @@ class _Reading:
 
     def _barrier(self, record: JobRecord, pools: tuple[str, ...], hold: Hold, unfit: str) -> tuple[str, str]:
         """What keeps a job from starting besides what it depends on, and its holder."""
+        if why := route_barrier(values.text(record.admin_comment)):
+            return why, "system"
         if hold.why:
             return hold.why, hold.by
         if pools[0] not in self.managed:
