@@ -9,9 +9,10 @@ so many (attribute ``moldable``); ``deadline=2026-11-24T06:00`` (UTC) or absolut
 switches, for which it waits so long (attribute ``switches``, as written). What is damaged is kept as it is
 written, so that a plugin that reads the attribute can say what is wrong; so are ``nan`` and ``inf``, which
 are no numbers of anything here. A word that the configuration names as an attribute of jobs, such as
-``saves-itself``, is that attribute: true, or what stands behind its ``=``.
-``routed=north:17/3f9a`` is headway's own: it stands at a copy of a job that came from another cluster.
-Words that nothing here reads are the attribute ``unread``: a user may have meant one of ours.
+``saves-itself``, is that attribute: true, or what stands behind its ``=``. Behind ``data=era5,grid7`` all
+words that are nothing else are names of datasets. ``routed=north:17/3f9a`` is headway's own: it stands at a
+copy of a job that came from another cluster. Words that nothing here reads are the attribute ``unread``: a user
+may have meant one of ours.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import math
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
+
+from headway.model.sites import DATA
 
 _SERVICES = ("encryption", "integrity", "authentication")
 #: Words of a task, and what they hold.
@@ -53,7 +56,7 @@ def marks(words: Iterable[str], named: Collection[str] = ()) -> dict[str, Any]:
     found: dict[str, Any] = {}
     task: dict[str, Any] = {}
     security: dict[str, Any] = {}
-    words = list(words)
+    words = _with_datasets(words, named) if DATA in named else list(words)
     unread = [word.strip() for word in words if word.strip() and not is_mark(word, named)]
     for word in words:
         name, equals, text = word.strip().partition("=")
@@ -77,6 +80,23 @@ def marks(words: Iterable[str], named: Collection[str] = ()) -> dict[str, Any]:
         found["security"] = security
     if unread:
         found[UNREAD] = unread
+    return found
+
+
+def _with_datasets(words: Iterable[str], named: Collection[str]) -> list[str]:
+    """The words, in which the names of datasets that stand behind ``data=`` are a single word."""
+    found: list[str] = []
+    for word in words:
+        if (
+            found
+            and _name(found[-1]) == DATA
+            and word.strip()
+            and "=" not in word
+            and not is_mark(word, named)
+        ):
+            found[-1] += f",{word.strip()}"
+        else:
+            found.append(word)
     return found
 
 

@@ -33,7 +33,7 @@ import numpy as np
 from headway.decisions import Copy, Decision, Drop, Route, Start
 from headway.events import DecisionFailed, Event, JobReleased, JobRequeued, JobRouted, PoolChanged
 from headway.hookspecs import hookimpl
-from headway.model.sites import MOVABLE
+from headway.model.sites import DATA, MOVABLE
 from headway.plugins import Again, Study, Traits
 from headway.report.quantities import duration
 from headway.results import RunResult
@@ -78,8 +78,9 @@ class DataGreedy(Staging):
 
     Options: type[StagingOptions] = GreedyOptions
     traits = Traits(
-        needs=(Copy, Route), uses=(Drop,), words=frozenset({MOVABLE}), observes=(*OBSERVED, PoolChanged),
-        ask_again=Again.DOMAIN, study=Study(backfills=True, estimates=True), paper=_PAPER,
+        needs=(Copy, Route), uses=(Drop,), words=frozenset({DATA, MOVABLE}),
+        observes=(*OBSERVED, PoolChanged), ask_again=Again.DOMAIN,
+        study=Study(backfills=True, estimates=True), paper=_PAPER,
     )  # fmt: skip
 
     def __init__(self, options: StagingOptions | None = None) -> None:

@@ -11,7 +11,7 @@ data arrive; here the job waits and its node serves other jobs. Decisions:
 - A store that is full loses the replica that was used least recently, never what a job that runs, a copy on
   its way, or an earlier job of the queue needs (:mod:`.stores`).
 - A job with a dataset that is not configured, that no site has, that no link brings, or whose data its store
-  can never hold is refused.
+  can never hold is refused; so is a job with data in whose comment nothing reads a word.
 - Jobs that cannot start for other reasons (held, a limit, a dependency) have no data copied for them.
 """
 
@@ -38,7 +38,7 @@ from headway.events import (
     JobRouted,
 )
 from headway.hookspecs import Plugin, hookimpl
-from headway.model.sites import datasets_of
+from headway.model.sites import DATA, datasets_of
 from headway.plugins import Traits
 from headway.report.quantities import duration
 from headway.results import RunResult
@@ -88,7 +88,7 @@ class Staging(Plugin):
     """Copy the datasets of waiting jobs to their sites; a job waits until its data are there."""
 
     Options: type[StagingOptions] = StagingOptions
-    traits = Traits(needs=(Copy,), uses=(Drop,), observes=OBSERVED)
+    traits = Traits(needs=(Copy,), uses=(Drop,), words=frozenset({DATA}), observes=OBSERVED)
 
     def __init__(self, options: StagingOptions | None = None) -> None:
         super().__init__(options or self.Options())
@@ -249,7 +249,7 @@ class Staging(Plugin):
             return None
         self._needs[job.id] = needs
         self._changed = True
-        if why := self.why_never(job, needs):
+        if why := _unread(job) or self.why_never(job, needs):
             if job.status not in ON_NODES:
                 del self._needs[job.id]
             return why
@@ -431,6 +431,12 @@ class Staging(Plugin):
         """Copies, drops, jobs' datasets that were there when the jobs came, and seconds that jobs waited for
         data."""
         return dict(vars(self._figures))
+
+
+def _unread(job: Job) -> str:
+    """A word for headway in the job's comment that nothing reads, if there is one: it may be a dataset."""
+    unread = job.attribute("unread")
+    return f"its comment: expected such as data=NAME,NAME and movable, found {unread[0]!r}" if unread else ""
 
 
 def waits_for_data(job: Job) -> bool:

@@ -42,7 +42,7 @@ from headway.events import (
     PoolChanged,
 )
 from headway.hookspecs import Plugin, hookimpl
-from headway.model.sites import MOVABLE, datasets_of
+from headway.model.sites import DATA, MOVABLE, datasets_of
 from headway.plugins import Traits
 from headway.results import RunResult
 from headway.state import Barrier, Job, State
@@ -79,7 +79,7 @@ class Follow(Plugin):
     Options = FollowOptions
     traits = Traits(
         needs=(Route,), uses=(Requeue, Signal, Copy),
-        words=frozenset({MOVABLE, "restartable", "checkpoint", "saves"}),
+        words=frozenset({DATA, MOVABLE, "restartable", "checkpoint", "saves"}),
         paper="D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005",
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from building import emulate
 from sites_of import DataAreThere, decided, federated, job, told, why
@@ -129,6 +130,16 @@ def test_a_job_whose_data_can_never_come_is_refused(data, reason):
     found = run(federated(A, small, C, links=[WIRE], datasets=datasets), [job("b:1", data)])
     assert reason in why(found, "b:1")
     assert decided(found, d.Copy) == []
+
+
+def test_a_word_that_nothing_reads_may_be_a_dataset():
+    odd = job("b:1", "d")
+    attributes = {"data": "d", "unread": ["grid7"]}
+    odd = msgspec.structs.replace(odd, job=msgspec.structs.replace(odd.job, attributes=attributes))
+    found = run(federated(A, B, links=[WIRE], datasets=[D]), [odd])
+    assert "refused: its comment: expected such as data=NAME,NAME and movable, found 'grid7'" in why(
+        found, "b:1"
+    )
 
 
 def test_a_site_without_a_store_refuses_jobs_with_data():
