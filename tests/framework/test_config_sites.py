@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from headway.config import parse_config
 from headway.config.sites import spans_of
+from headway.decisions import Copy, Drop
 from headway.errors import UserError
-from headway.inputs.sizes import bytes_of
+from headway.inputs.sizes import bytes_of, said_bytes
+from headway.model import ClusterDescription
 from headway.model.site_hours import opens_and_closes
 from headway.model.sites import WEEK, Dataset, Link, Site, Store, datasets_of, united
 
@@ -152,3 +154,56 @@ def test_a_calendar_goes_by_the_clock_of_its_zone(spans, start, zone):
             return
         assert is_open(until) != answer
         now = until
+
+
+LIVE = """
+clusters:
+  oslo: {adapter: slurm, site: {store: {path: "/data"}}}
+  graz: {adapter: slurm, site: {store: {path: "login:"}}}
+  ulm: {adapter: slurm}
+transfers:
+  copy: [cp, -r, "{source}", "{target}"]
+  remove: [rm, -rf, "{store}/{dataset}"]
+"""
+
+
+def test_the_commands_of_transfers_and_the_stores_that_they_name():
+    config = parse_config(LIVE)
+    found = config.live_transfers(read_only=True)
+    assert found.stores == {"oslo": "/data", "graz": "login:"}
+    assert (found.place("oslo", "x"), found.place("graz", "x")) == ("/data/x", "login:x")
+    assert found.read_only and not config.live_transfers().read_only
+    assert {Copy, Drop} <= config.capabilities(ClusterDescription.flat(1))
+    no_remove = parse_config(LIVE.split("  remove")[0]).capabilities(ClusterDescription.flat(1))
+    assert Copy in no_remove and Drop not in no_remove
+    no_store = parse_config(LIVE.replace("site: {store", "site: {owner: x} } #"))
+    assert not {Copy, Drop} & no_store.capabilities(ClusterDescription.flat(1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{target}", "{there}",
+         "copy: expected the placeholders {source}, {target}, {dataset}, found {there}"),
+        ('"{source}", ', "", "copy: expected {source} in the command, found none"),
+        ("{store}/", "", "remove: expected {store} in the command, found none"),
+        ("[cp, -r,", '["{dataset}",', "copy: expected a program as the first word, found '{dataset}'"),
+        ("[cp, -r,", '["",', "copy: expected a program as the first word, found ''"),
+        ("-r,", '"\\0",', "copy: words cannot hold a null character"),
+        ('"/data"', "-data", "a path that begins with no dash and has no blanks at its ends, found '-data'"),
+    ],
+)  # fmt: skip
+def test_commands_that_make_no_sense_are_refused(old: str, new: str, message: str) -> None:
+    assert old in LIVE
+    with pytest.raises(UserError) as error:
+        parse_config(LIVE.replace(old, new), "site.yaml")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (1536, "1.54 kB"), (33_000_000, "33 MB"), (999.7e9, "1 TB"),
+     (2e12, "2 TB"), (4e15, "4 PB"), (5e18, "5000 PB")],
+)  # fmt: skip
+def test_amounts_for_a_person(size: float, said: str) -> None:
+    assert said_bytes(size) == said

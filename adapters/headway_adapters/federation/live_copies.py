@@ -200,6 +200,8 @@ class LiveCopies:
 
     def _drop(self, decision: d.Drop, catalogue: Catalogue) -> str:
         dataset, site = decision.dataset, decision.site
+        if (dataset, site) in catalogue.copies:
+            return f"dataset {dataset} is on its way to {site}, or it is not known yet whether it is there"
         if dataset not in catalogue.datasets or not catalogue.has(dataset, site):
             return f"{site} does not have dataset {dataset}"
         if catalogue.original(dataset, site):

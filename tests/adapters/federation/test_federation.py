@@ -228,6 +228,27 @@ def test_datasets_are_copied_beside_the_clusters(a: Pretended, b: Pretended, tmp
         assert ev.DatasetCopying(1.0, "era5", "b", "a") in found
 
 
+def test_a_cluster_that_leaves_does_not_end_the_copies_of_its_site(
+    a: Pretended, b: Pretended, tmp_path: Path
+) -> None:
+    stores = Stores(tmp_path)
+    stores.breaks("copy", "half")
+    with Federation(
+        {"a": a, "b": b}, clock=lambda: 1.0, sites=lambda pools: stores.sites(), transfers=stores.transfers()
+    ) as one:
+        one.describe()
+        a.tell(1.0)
+        b.tell(1.0)
+        one.wait(None)
+        one.apply(1.0, [d.Copy("era5", "b", "a")])
+        stores.reached("copy-half")
+        b.end()
+        stores.go_on()
+        found: list[ev.Event] = []
+        while not any(isinstance(event, ev.DatasetCopied) for event in found):
+            found += (one.wait(None) or (0, []))[1]
+
+
 def test_without_commands_a_federation_copies_nothing(a: Pretended, b: Pretended, tmp_path: Path) -> None:
     stores = Stores(tmp_path)
     with Federation({"a": a, "b": b}, clock=lambda: 1.0, sites=lambda pools: stores.sites()) as one:

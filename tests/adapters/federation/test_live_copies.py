@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,6 +181,18 @@ def test_copies_beyond_the_parallel_ones_wait_for_their_turn(stores: Stores) -> 
         lambda: found.extend(copies.take(2.0)) or sum(isinstance(e, ev.DatasetCopied) for e in found) == 3,
         what="all arrive",
     )
+
+
+@pytest.mark.skipif(shutil.which("rsync") is None, reason="needs rsync")
+def test_rsync_copies_a_folder(stores: Stores) -> None:
+    original = stores.path("a")
+    original.unlink()
+    (original / "deep").mkdir(parents=True)
+    (original / "deep" / "one").write_bytes(DATA)
+    copies = stores.copies(stores.transfers("check", "size", copy=("rsync", "-a", "{source}/", "{target}/")))
+    copies.takes(TO_B)
+    told(copies, ev.DatasetCopied)
+    assert (stores.path("b") / "deep" / "one").read_bytes() == DATA
 
 
 # ---------------------------------------------------------------------- refusals

@@ -1,4 +1,4 @@
-"""``headway elastic``, ``reserve``, ``unreserve``, ``status``: what they ask, say and return."""
+"""Commands that ask the daemon (``headway elastic``, ``status``, ...): what they ask, say and return."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from headway.cli import status
 from headway.cli.asking import DURATION, MOMENT
 from headway.config import parse_config
 from headway.errors import UserError
+from headway.inquiry.reports import CopyReport, DatasetList, DatasetReport, ReplicaReport, StoreReport
 from headway.service import Inbox, Server
-from headway.service.protocol import PoolReport, Reply, Report, Status
+from headway.service.protocol import Datasets, PoolReport, Reply, Report, Status
 
 
 class Scripted(Inbox):
@@ -193,6 +194,30 @@ def test_status_counts_jobs_in_the_background_where_there_are_some(capsys: Any) 
         out = capsys.readouterr().out
         assert ("background" in out) is shown
         assert (re.findall("[0-9]+", out.split("batch")[1])[:5] == ["16", "4", "1", "3", "2"]) is shown
+
+
+def test_datasets_copies_and_stores_are_shown(site: Any, capsys: Any) -> None:
+    found = DatasetList(
+        (
+            DatasetReport("era5", 2 * 10**12, (ReplicaReport("oslo"), ReplicaReport("graz", 5.0))),
+            DatasetReport("grid", 0, (), (CopyReport("graz", "oslo", 5.0, 0),)),
+            DatasetReport("half", 10**9, (), (CopyReport("graz", "oslo", 5.0, 5 * 10**8),)),
+        ),
+        (StoreReport("oslo", None, 2 * 10**12), StoreReport("graz", 4 * 10**12, 10**12)),
+    )
+    config, inbox = site(Reply("accepted", found=found), Reply("accepted", found=found),
+                         Reply("unknown", "no sites are configured"))  # fmt: skip
+    assert headway("datasets", "-c", config) == 0
+    assert inbox.asked == [Datasets()]
+    out = " ".join(capsys.readouterr().out.split())
+    for part in ("era5 │ 2 TB │ oslo*, graz", "oslo to graz: 100%", "oslo to graz: 50%",
+                 "oslo │ not bounded │ 2 TB │", "graz │ 4 TB │ 1 TB │ 3 TB"):  # fmt: skip
+        assert part in out
+    assert headway("datasets", "--json", "-c", config) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["datasets"][0]["at"] == [{"site": "oslo"}, {"site": "graz", "since": 5.0}]
+    assert headway("datasets", "-c", config) == 1
+    assert "the daemon knows no datasets: no sites are configured" in capsys.readouterr().err
 
 
 def test_without_a_daemon_it_says_so(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:

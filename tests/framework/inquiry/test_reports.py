@@ -12,6 +12,8 @@ from building import alike, described, node_cluster, plugged
 from headway.adapter import Outcome
 from headway.decisions import Decision, Start
 from headway.events import (
+    DatasetCopied,
+    DatasetCopying,
     Event,
     JobStarted,
     JobSubmitted,
@@ -23,12 +25,22 @@ from headway.hookspecs import hookimpl
 from headway.inquiry import Inquiry, explain
 from headway.inquiry.bookings import booking_page
 from headway.inquiry.cycles import Cycle, cycle_report
+from headway.inquiry.datasets import dataset_list
 from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.pools import pool_list
-from headway.inquiry.reports import DecisionReport, JobReport
+from headway.inquiry.reports import (
+    CopyReport,
+    DatasetList,
+    DatasetReport,
+    DecisionReport,
+    JobReport,
+    ReplicaReport,
+    StoreReport,
+)
 from headway.inquiry.waiting import CAUSES
 from headway.model import ClusterDescription, Dependency, NodeDescription, PoolDescription, Reservation
+from headway.model.sites import Dataset, Link, Site, Sites, Store
 from headway.scheduler import Scheduler, plain_clock
 from headway.state import Job
 from headway.state.reasons import REASONS
@@ -340,3 +352,26 @@ def test_what_a_suspended_job_keeps_is_told_beside_the_cause() -> None:
     scheduler = after(cluster, [Idle(), FirstFit()], first, JobStarted(0.0, "a", (("n0", 1),)))
     scheduler.step(1.0, [JobSuspended(1.0, "a"), submitted("v", 1, memory_per_node=2**29)])
     assert report(scheduler, "v").why.endswith("Suspended job a keeps what this job also asks for: memory.")
+
+
+# ---------------------------------------------------------------------- datasets
+
+
+def test_datasets_say_where_they_are_and_stores_what_they_have() -> None:
+    sites = Sites(
+        (Site("a", store=Store(100)), Site("b", store=Store()), Site("c")),
+        (Link("a", "b", 1.0),),
+        (Dataset("x", 30, ("a",)), Dataset("y", 20, ("a",))),
+    )
+    scheduler = after(
+        msgspec.structs.replace(FOUR, sites=sites), [Fcfs()],
+        DatasetCopying(5.0, "y", "b", "a", 7), DatasetCopied(6.0, "x", "b", "a"), now=6.0,
+    )  # fmt: skip
+    assert scheduler.state.catalogue is not None
+    assert dataset_list(scheduler.state.catalogue) == DatasetList(
+        (
+            DatasetReport("x", 30, (ReplicaReport("a"), ReplicaReport("b", 6.0))),
+            DatasetReport("y", 20, (ReplicaReport("a"),), (CopyReport("b", "a", 5.0, 7),)),
+        ),
+        (StoreReport("a", 100, 50), StoreReport("b", None, 50)),
+    )

@@ -298,6 +298,8 @@ def test_a_question_that_cannot_be_answered_costs_neither_the_run_nor_the_others
     reply = ours.ask(p.Explain("a"))
     assert reply.outcome == "failed" and "no such thing" in reply.reason
     assert ours.ask(p.Pools()).outcome == "accepted"
+    none = ours.ask(p.Datasets())
+    assert (none.outcome, none.reason) == ("unknown", "no sites are configured")
     (problem,) = ours.scheduler.problems
     assert (problem.plugin, problem.hook) == ("headway", "explain") and "breaks" in problem.traceback
 
