@@ -258,8 +258,8 @@ def test_reservations_beside_pbss_own_scheduler(site: Site, monkeypatch: pytest.
     nodes = [node.name for node in drive.cluster.nodes]
     with drive.adapter:
         drive.start(site.submit(), (nodes[3], 1))
-    # PBS lets root make no reservation, and the emulated one knows no other manager.
-    monkeypatch.setenv("HEADWAY_EMULATED_USER", "headway")
+    # PBS lets root make no reservation.
+    monkeypatch.setenv("HEADWAY_EMULATED_USER", "headway:manager")
     drive = Driven(site, reservations=True)
     with drive.adapter:
         drive.until(ev.JobStarted)
@@ -268,8 +268,18 @@ def test_reservations_beside_pbss_own_scheduler(site: Site, monkeypatch: pytest.
         made = drive.until(ev.ReservationMade).reservation
         assert (made.id, list(made.nodes), made.users, made.ours) == ("r1", nodes[:2], ("bob",), True)
         assert made.start == pytest.approx(now + 3600, abs=2)
+        job = site.submit("-l", "walltime=00:10:00", user="bob")
+        drive.until(ev.JobSubmitted, job)
+        drive.do(d.Bind(job, "r1"))
+        changed = drive.until(ev.JobChanged).job
+        assert (changed.id, changed.reservation, changed.pool[0]) == (job, "r1", "R")
+        # PBS deletes the jobs of a reservation with it.
+        drive.do(d.Bind(job, "", pool="workq"))
+        changed = drive.until(ev.JobChanged).job
+        assert (changed.id, changed.reservation, changed.pool) == (job, "", "workq")
         drive.do(d.Unreserve("r1"))
         assert drive.until(ev.ReservationEnded).reservation_id == "r1"
+        assert site.state(job) == "Q"
 
 
 # ---------------------------------------------------------------------- the daemon

@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
+from emulated_commands import Commands
 from live_daemon import HEADWAY, Daemon, Diary
 from waiting import HANG
+
+from headway import events as ev
+from headway_adapters.commands import Emulator, EmulatorOptions
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
@@ -48,10 +52,10 @@ class Pair(Daemon):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()
 
-    def submit(self, earliest: float, jobs: dict[str, str]) -> str:
+    def submit(self, earliest: float, jobs: dict[str, str], **west: str) -> str:
         """A metajob of a node here and two nodes there, for three minutes; its id."""
         path = self.directory / "pair.yaml"
-        machines = {"east": {"min": 1, "max": 1}, "west": {"min": 2, "max": 2}}
+        machines = {"east": {"min": 1, "max": 1}, "west": {"min": 2, "max": 2, **west}}
         path.write_text(
             yaml.safe_dump({
                 "usage": "multiple", "earliest": earliest, "latest": earliest + 3600, "total": 3,
@@ -76,6 +80,18 @@ class Pair(Daemon):
             )
 
         self.until(done, 60, f"{metajob} is reserved")
+
+
+@pytest.fixture
+def pbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Commands]:
+    """The emulated commands of a PBS whose own scheduler confirms reservations."""
+    # PBS lets root make no reservation.
+    monkeypatch.setenv("HEADWAY_EMULATED_USER", "headway:manager")
+    options = EmulatorOptions(system="pbs", nodes=2, processors=2, queues=("workq",))
+    with Emulator(tmp_path / "commands", options) as emulator:
+        commands = Commands(emulator)
+        commands.ok("qmgr", "-c", "set queue workq started = False")
+        yield commands
 
 
 @pytest.fixture
@@ -137,3 +153,80 @@ def test_a_pair_starts_at_one_moment_and_a_cancelled_pair_leaves_nothing(
     daemon.until(lambda: all(len(diary.ended()) == 2 for diary in diaries.values()), 90, "the jobs run alone")
     assert daemon.stop() == 0
     daemon.assert_replays()
+
+
+def test_a_slurm_and_a_pbs_start_together(
+    slurm_factory: Callable[..., Any], pbs: Commands, tmp_path: Path
+) -> None:
+    slurm = slurm_factory(nodes=2, cpus=2)
+    daemon = Pair({"east": slurm, "west": slurm}, tmp_path)
+    options = {
+        "queues": ["workq"], "bin_dir": str(pbs.emulator.bin), "poll_interval": 0.4, "reservations": True,
+        "commands_per_minute": None,
+    }  # fmt: skip
+    clusters = {**daemon.config["clusters"], "west": {"adapter": "pbs", "options": options}}
+    (metajobs, *others) = daemon.config["plugins"]
+    machines = {**MACHINES, "west": {"pool": "west:workq"}}
+    metajobs = {"metajobs": {**metajobs["metajobs"], "machines": machines}}
+    daemon.configure(clusters=clusters, plugins=[metajobs, *others])
+    daemon.start()
+    try:
+        here = slurm.submit(2, nodes=1, minutes=2, seconds=5, hold=False, begin="now+15")
+        there = pbs.ok(
+            "qsub",
+            "-l",
+            "select=2:ncpus=2",
+            "-l",
+            "walltime=0:2:0",
+            "-h",
+            "--",
+            "/bin/sleep",
+            "5",
+            user="alice",
+        ).strip()
+        daemon.until(lambda: len(daemon.events(ev.JobSubmitted)) == 2, what="both are seen")
+        metajob = daemon.submit(time.time(), {"east": here, "west": there}, user="alice")
+        pbs.ok("qrls", there, user="alice")
+        daemon.reserved(metajob)
+        daemon.until(lambda: len(daemon.events(ev.JobEnded)) == 2, 150, "both have run")
+        begun = {event.job_id.partition(":")[0]: event.time for event in daemon.events(ev.JobStarted)}
+        assert abs(begun["east"] - begun["west"]) < 3.0, begun
+        daemon.until(lambda: daemon.status(metajob)["phase"] == "over", 60, "it is over")
+        assert reservations({"east": slurm}) == []
+        assert pbs.ok("pbs_rstat") == ""
+        assert daemon.stop() == 0
+        daemon.assert_replays()
+    finally:
+        daemon.clean_up()
+
+
+def test_a_site_that_dies_at_any_step_of_the_search_leaves_nothing(
+    clusters: dict[str, Any], daemon: Pair
+) -> None:
+    west = clusters["west"]
+    daemon.aside = lambda: "\n".join([*reservations(clusters), daemon.ask("status", "--json")])
+    daemon.start()
+
+    def reserves() -> int:
+        return sum(said["decision"] == "Reserve" for said in daemon.said("decided"))
+
+    outcomes = []
+    for step in range(1, 6):
+        already = reserves()
+        metajob = daemon.submit(time.time() + 3600, {})
+        daemon.until(lambda already=already, step=step: reserves() >= already + step, 60, "the step")
+        west.kill("slurmctld")
+        time.sleep(3)
+        west.up("slurmctld")
+        daemon.until(
+            lambda metajob=metajob: daemon.status(metajob)["phase"] in ("reserved", "refused"), 200, "it ends"
+        )
+        outcomes.append((step, daemon.status(metajob)["phase"]))
+        daemon.ask("cancel", metajob)
+        daemon.until(
+            lambda metajob=metajob: daemon.status(metajob)["phase"] == "cancelled", 200, "it is given back"
+        )
+        west.until(lambda: not reservations(clusters), 60, f"nothing is left after step {step}")
+        assert daemon.status(metajob)["leaks"] == []
+    assert len(outcomes) == 5
+    assert daemon.stop() == 0

@@ -11,8 +11,8 @@ written, so that a plugin that reads the attribute can say what is wrong; so are
 are no numbers of anything here. A word that the configuration names as an attribute of jobs, such as
 ``saves-itself``, is that attribute: true, or what stands behind its ``=``. Behind ``data=era5,grid7`` all
 words that are nothing else are names of datasets. ``routed=north:17/3f9a`` is headway's own: it stands at a
-copy of a job that came from another cluster. Words that nothing here reads are the attribute ``unread``: a user
-may have meant one of ours.
+copy of a job that came from another cluster. Words that nothing here reads are the attribute ``unread``: a
+user may have meant one of ours.
 """
 
 from __future__ import annotations

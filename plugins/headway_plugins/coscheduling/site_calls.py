@@ -120,7 +120,7 @@ class SiteCalls:
         if call.kind == "set":
             answer = self._set(call, state)
         elif call.kind == "cancel":
-            answer = self._cancel(call, state)
+            answer = self._cancel(call, state, late=late)
         else:
             answer = self._bind(live, call, state)
         return TimedOut() if answer is None and late else answer
@@ -139,11 +139,16 @@ class SiteCalls:
             return Denied(refusal or "")
         return None if call.name in state.foreseen else Granted(made.start, size_of(made))
 
-    def _cancel(self, call: Call, state: State) -> Answer | None:
+    def _cancel(self, call: Call, state: State, *, late: bool) -> Answer | None:
+        refusal = self.refusals.pop((Unreserve, call.name), None)
+        if refusal is None and late and call.name in state.foreseen:
+            # The site took both orders and has never shown it: it lost the first. If it comes after all, it
+            # is a stray.
+            state.foreseen.pop(call.name)
+            state.keep_no_more(call.name)
         if call.name not in state.reservations:
             self._added.pop(call.name, None)
             return Carried()
-        refusal = self.refusals.pop((Unreserve, call.name), None)
         return None if refusal is None else Failed(refusal)
 
     def _bind(self, live: LiveMetajob, call: Call, state: State) -> Answer | None:

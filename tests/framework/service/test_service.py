@@ -186,7 +186,12 @@ def test_somebody_elses_job_is_refused_and_an_operator_is_not(daemon: Callable[.
 
 def test_a_request_that_no_plugin_serves_is_refused(daemon: Callable[..., Daemon]) -> None:
     ours = daemon(submitted(), plugins=[Easy()])
-    for request in (p.Elastic("a", "ET", 50), p.Reserve(100, 10, nodes=1), p.Unreserve("r1")):
+    for request in (
+        p.Elastic("a", "ET", 50),
+        p.Reserve(100, 10, nodes=1),
+        p.Unreserve("r1"),
+        p.Plugin("x", "y"),
+    ):
         reply = ours.ask(request)
         assert reply.outcome == "refused" and "no enabled plugin" in reply.reason
 
