@@ -9,7 +9,7 @@ price and carbon are compared in the same way.
   :mod:`.comparing`), when it arrives and then every ``every`` seconds at most; at once when a site opens or
   closes, or a price changes.
 - It goes only for the least gain, goes at most ``most_routes`` times, and never returns to a site that it has
-  left, unless it has run meanwhile or its site has closed.
+  left, unless it has run meanwhile, or its site has closed or cannot run it.
 - Running jobs leave a site that closes, or has become too dear, by one of the paper's three ways
   (:mod:`.leaving`).
 - The datasets that a movable job lacks where it waits are copied there, and until they have come it is barred
@@ -51,7 +51,8 @@ from headway_plugins.sites.comparing import Judgement, best, deciding, in_words,
 from headway_plugins.sites.leaving import Leaving, lost
 from headway_plugins.sites.ledger import Ledger
 from headway_plugins.sites.options import FollowOptions
-from headway_plugins.sites.prospects import Prospect, Prospects, says, waits
+from headway_plugins.sites.prospects import Prospect, Prospects, saves, says, waits
+from headway_plugins.sites.supply import wanted_copies
 
 _INF = float("inf")
 #: What bars jobs that wait for their data, together with their site.
@@ -68,6 +69,8 @@ class _Trip:
     #: The sites that it has left since it ran last; and the site that it leaves, while it is on its way.
     left: set[str] = field(default_factory=set)
     leaves: str = ""
+    #: Seconds of its work that it has saved when it left sites.
+    kept: float = 0.0
     #: After a route that failed: when it is looked at again, and why it failed.
     not_before: float = -_INF
     failed: str = ""
@@ -92,8 +95,9 @@ class Follow(Plugin):
         self._ledger: Ledger
         self._trips: dict[str, _Trip] = {}
         self._judged: dict[str, Judgement] = {}
-        #: Jobs to look at in the next step, in the order in which they came.
+        #: Jobs to look at in the next step, as they came; and jobs that have come from another site.
         self._fresh: dict[str, None] = {}
+        self._come: dict[str, None] = {}
         #: When all waiting jobs are looked at next; and until when a step is planned for that.
         self._due = -_INF
         self._planned = -_INF
@@ -162,18 +166,26 @@ class Follow(Plugin):
         elif isinstance(event, JobReleased):
             self._fresh[event.job_id] = None
         elif isinstance(event, JobRouted):
-            self._arrived(event)
+            self._arrived(event, state)
         elif isinstance(event, PoolChanged):
             self._due = -_INF
         elif isinstance(event, DatasetCopied | DatasetLost | CopyFailed):
             self._data(event, state)
-        elif isinstance(event, DecisionFailed) and isinstance(event.decision, Route):
+        elif isinstance(event, DecisionFailed):
+            self._failed(event)
+
+    def _failed(self, event: DecisionFailed) -> None:
+        if isinstance(event.decision, Route):
             trip = self._trip(event.decision.job_id)
             trip.not_before, trip.failed = event.time + _AFTER_FAILURE, event.message
+        elif isinstance(event.decision, Requeue):
+            self._leaving.bound.pop(event.decision.job_id, None)
 
-    def _arrived(self, event: JobRouted) -> None:
+    def _arrived(self, event: JobRouted, state: State) -> None:
         self._counts["routes"] += 1
-        self._fresh[event.job_id] = None
+        job = state.jobs.get(event.job_id)
+        # It was compared when it left. Only what was not known then counts at once.
+        (self._fresh if job is not None and job.refusal else self._come)[event.job_id] = None
         trip = self._trip(event.job_id)
         trip.routes += 1
         if trip.leaves:
@@ -232,7 +244,9 @@ class Follow(Plugin):
         for job in jobs:
             yield from self._look(job, prospects)
         if self._copies:
-            yield from self._wanted_copies(jobs, state)
+            come = [state.jobs[name] for name in self._come if name in state.jobs]
+            yield from wanted_copies([*filter(waits, come), *jobs], state)
+        self._come.clear()
         self._plan(state, swept)
 
     def _to_look_at(self, state: State, swept: bool) -> list[Job]:
@@ -294,9 +308,9 @@ class Follow(Plugin):
     def _judge(self, job: Job, prospects: Prospects) -> Judgement:
         """Where a waiting job should be."""
         options, now = self.options, self._state.now
-        here = prospects.of(job, job.pool)
-        judgement = Judgement(now, here)
         trip = self._trip_of(job)
+        here = prospects.of(job, job.pool, trip.kept)
+        judgement = Judgement(now, here)
         bound, _ = self._leaving.bound.get(job.id, ("", ""))
         if trip.routes >= options.most_routes:
             judgement.stays = f"it was sent on {trip.routes} times, as often as it may be"
@@ -319,12 +333,12 @@ class Follow(Plugin):
         """The pools of other sites that could take the job."""
         here, found = judgement.here, []
         for pool, site in self._elsewhere(job):
-            if site in trip.left and here.opens_in <= 0:
+            if site in trip.left and here.opens_in <= 0 and here.start < _INF:
                 judgement.barred[site] = "it has come from there"
                 continue
             why = prospects.why_not(job, pool) or self._too_dear(site)
             if not why:
-                one = prospects.of(job, pool)
+                one = prospects.of(job, pool, trip.kept)
                 if one.copying == _INF:
                     why = "its data cannot come there"
                 elif one.start > here.start + self.options.later:
@@ -362,7 +376,7 @@ class Follow(Plugin):
             if not pool.domain.running:
                 return ""
             site = catalogue.site_of(pool.name)
-            if not prospects.is_open(pool):
+            if not prospects.has_hours(site):
                 return f"{site} is closed"
             why = self._too_dear(site)
             return f"{site} is too dear: {why}" if why else ""
@@ -371,8 +385,9 @@ class Follow(Plugin):
             return self._may_move(job) and self._trip_of(job).routes < self.options.most_routes
 
         def find(job: Job) -> Prospect | None:
+            kept = self._trip_of(job).kept + (job.done(state.now) if saves(job) is not None else 0.0)
             places = [
-                prospects.of(job, pool)
+                prospects.of(job, pool, kept)
                 for pool, site in self._elsewhere(job)
                 if not prospects.why_not(job, pool) and not self._too_dear(site)
             ]
@@ -382,32 +397,15 @@ class Follow(Plugin):
         for decision in self._leaving.decide(state, to_leave, allowed, find):
             if isinstance(decision, Requeue):
                 job = state.jobs[decision.job_id]
+                losing = lost(job, state.now)
+                if saves(job) is not None:
+                    self._trip(job.id).kept += job.done(state.now) - losing
                 self._counts["requeues"] += 1
-                self._counts["processor_hours_lost"] += lost(job, state.now) * job.processors / 3600.0
+                self._counts["processor_hours_lost"] += losing * job.processors / 3600.0
             yield decision
 
     def _trip_of(self, job: Job) -> _Trip:
         return self._trips.get(job.id) or _Trip()
-
-    # ------------------------------------------------------------------ data
-
-    def _wanted_copies(self, jobs: list[Job], state: State) -> Iterator[Decision]:
-        """Copies of what jobs lack where they wait."""
-        catalogue = state.catalogue
-        assert catalogue is not None
-        for job in jobs:
-            if job.bound_for or not (needs := datasets_of(job.description.attributes)):
-                continue
-            site = catalogue.site_of(job.pool.name)
-            store = catalogue.store(site)
-            for name in catalogue.missing(needs, site):
-                if name not in catalogue.datasets or store is None or (name, site) in catalogue.copies:
-                    continue
-                source = catalogue.nearest(name, site)
-                coming = sum(1 for _, target in catalogue.copies if target == site)
-                full = store.most_copies and coming >= store.most_copies
-                if source is not None and not full and not catalogue.why_no_copy(name, source, site):
-                    yield Copy(name, site, source, f"job {job.id} reads it and waits there")
 
     # ------------------------------------------------------------------ what is told
 

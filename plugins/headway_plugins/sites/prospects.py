@@ -93,7 +93,11 @@ class Prospects:
 
     def is_open(self, pool: PoolState) -> bool:
         """Whether the pool takes jobs, and its site's calendar has it open."""
-        return pool.open and self._now_open(self._catalogue.site_of(pool.name))[0]
+        return pool.open and self.has_hours(self._catalogue.site_of(pool.name))
+
+    def has_hours(self, site: str) -> bool:
+        """Whether the site's calendar has it open now."""
+        return self._now_open(site)[0]
 
     def _now_open(self, site: str) -> tuple[bool, float]:
         """Whether a site is open now, and when that changes (absolute seconds)."""
@@ -119,15 +123,15 @@ class Prospects:
         obstacle = find_obstacle(self._state, msgspec.structs.replace(job, pool=pool))
         return "" if obstacle is None else obstacle.why
 
-    def of(self, job: Job, pool: PoolState) -> Prospect:
-        """What the job may expect in a pool: its own, or another one."""
+    def of(self, job: Job, pool: PoolState, kept: float = 0.0) -> Prospect:
+        """What the job may expect in a pool: its own, or another one. ``kept``: seconds of its work that it
+        need not do again."""
         state, site = self._state, self._catalogue.site_of(pool.name)
         now = state.now
-        kept = job.done(now) if saves(job) is not None else 0.0
         runtime, limit = max(job.expected_runtime - kept, 0.0), max(job.estimate - kept, 0.0)
         here = pool is job.pool
         copying = self.copying(job, site)
-        if here and job.obstacle is not None:
+        if here and (job.obstacle is not None or job.refusal):
             start = _INF
         else:
             start = max(self._plan(pool).earliest(job, runtime), now + copying)
@@ -220,6 +224,6 @@ def waits(job: Job) -> bool:
     said = job.description
     return (
         job.status in (Status.PENDING, Status.WAITING)
-        and not (job.held or job.bound_for or job.refusal or job.choices)
+        and not (job.held or job.bound_for or job.choices)
         and not (said.dependencies or said.begin_time is not None or said.reservation or said.array_id)
     )

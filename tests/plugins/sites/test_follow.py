@@ -117,6 +117,19 @@ def test_no_more_are_on_their_way_than_may_be():
     assert len(times) == 3 and all(after - before >= 50 for before, after in pairwise(times))
 
 
+class RefusesB:
+    @hookimpl
+    def admit_job(self, job: Any) -> str | None:
+        return "not here" if job.pool.name == "b:q" else None
+
+
+def test_a_job_that_is_refused_where_it_was_sent_comes_back_once():
+    jobs = [job("a:1", 4, 5000), job("a:2", 4, 100, 10)]
+    run = emulate(federated(A, B), jobs, follow(by=["load"], most_routes=9, every=1), RefusesB(), Fcfs())
+    assert [pool for _, _, pool in routes(run)] == ["b:q", "a:q"]
+    assert run.starts["a:2"] == 5000.0
+
+
 # ---------------------------------------------------------------------- calendars
 
 
@@ -207,6 +220,14 @@ def test_a_job_goes_to_its_data_or_its_data_comes():
     assert (figures["copies"], figures["bytes_copied"]) == (1, 50)
 
 
+def test_a_job_is_not_expected_to_start_before_its_data_is_there():
+    sites = Site("a", store=Store()), Site("b", store=Store())
+    jobs = [job("a:1", 4, 2000), job("a:2", 4, 10, 1, attributes={"data": "d"})]
+    for size, sent in ((1800, 0), (1000, 1)):
+        cluster = federated(*sites, links=[Link("a", "b", 1.0)], datasets=[Dataset("d", size, ("a",))])
+        assert len(routes(emulate(cluster, jobs, follow(by=["load"]), Fcfs()))) == sent
+
+
 def test_a_job_does_not_go_where_its_data_cannot_come():
     sites = Site("a", store=Store()), B
     jobs = [job("a:1", 4, 5000), job("a:2", 4, 10, 1, attributes={"data": "d"})]
@@ -271,6 +292,14 @@ def test_saving_takes_its_time_before_the_job_leaves():
     # What it does from the signal on is lost.
     assert run.results["h0:1"].end_time == 9.5 * HOUR + 600
     assert plugin.register_metrics()["follow"](None)["processor_hours_lost"] == pytest.approx(1 / 6)
+
+
+def test_only_the_work_that_is_left_has_to_fit_into_open_hours():
+    # 3.5 of 8 hours are left at 6:00. Until 10:00 they fit, so b is as good as c, and comes first.
+    cluster = federated(daily("a", 0, 6), daily("b", 5, 10), daily("c", 5, 24), size=1)
+    jobs = [job("a:1", 1, 8 * HOUR, 1.5 * HOUR, attributes={"saves": 0})]
+    run = emulate(cluster, jobs, follow(by=["calendar"], when="immediate"), Fcfs(), epoch=MONDAY)
+    assert routes(run) == [(6 * HOUR, "a:1", "b:q")]
 
 
 @pytest.mark.parametrize(
