@@ -100,13 +100,10 @@ def test_jobs_that_are_sent_count_where_they_go():
 
 
 def test_a_job_is_looked_at_again_after_a_while():
-    # The job at b ends 1,000 s early, and then b is better.
-    jobs = [
-        job("a:1", 4, 4000), job("b:1", 4, 4000, runtime=1000), job("a:2", 4, 100, 10),
-    ]  # fmt: skip
+    # The job at b ends early, and then b is better. All jobs were looked at when the run began.
+    jobs = [job("a:1", 4, 4000), job("b:1", 4, 4000, runtime=100), job("a:2", 4, 100, 10)]
     run = emulate(federated(A, B), jobs, follow(by=["load"], every=300), Fcfs())
-    ((time, name, pool),) = routes(run)
-    assert (name, pool) == ("a:2", "b:q") and 1000 <= time <= 1300
+    assert routes(run) == [(300.0, "a:2", "b:q")]
 
 
 def test_no_more_are_on_their_way_than_may_be():
@@ -325,6 +322,23 @@ def test_running_work_leaves_a_site_that_becomes_too_dear(tmp_path):
     assert routes(run) == [(10000.0, "a:1", "b:q")]
     assert "a is too dear: its price is 9, above 5" in reasons(run, d.Requeue)[0]
     assert run.results["a:1"].end_time == 15000.0
+
+
+@pytest.mark.parametrize(("most", "sent"), [(5.0, 0), (9.0, 1)])
+def test_no_job_goes_to_a_site_that_is_too_dear(most, sent):
+    jobs = [job("a:1", 4, 2000), job("a:2", 4, 1000, 10)]
+    plugin = follow(by=["load"], price={"a": 1, "b": 9}, leave_above=most)
+    assert len(routes(emulate(federated(A, B), jobs, plugin, Fcfs()))) == sent
+
+
+def test_running_work_may_return_after_it_has_run_elsewhere(tmp_path):
+    (tmp_path / "a.csv").write_text("time,price\n0,1\n10000,9\n20000,1\n")
+    (tmp_path / "b.csv").write_text("time,price\n0,9\n10000,1\n20000,9\n")
+    prices = {"a": tmp_path / "a.csv", "b": tmp_path / "b.csv"}
+    options = Follow.Options(movable="all", by=["load"], price=prices, leave_above=5.0, when="immediate")
+    run = emulate(federated(A, B), [job("a:1", 1, 25000, attributes={"saves": 0})], Follow(options), Fcfs())
+    assert routes(run) == [(10000.0, "a:1", "b:q"), (20000.0, "a:1", "a:q")]
+    assert run.results["a:1"].end_time == 25000.0
 
 
 # ---------------------------------------------------------------------- bounds
