@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -91,22 +92,6 @@ AIMS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Point:
-    """What is run for each seed."""
-
-    #: Site -> its log.
-    paths: Mapping[str, Path]
-    #: Site -> its prices.
-    prices: Mapping[str, Path]
-    weeks: int
-    warmup: float
-
-    def __repr__(self) -> str:
-        """Where the files lie does not count."""
-        return f"Point({self.weeks}, {self.warmup:g})"
-
-
 def federation(rng: np.random.Generator) -> ClusterDescription:
     """The four sites, with datasets that are drawn."""
     sites = tuple(Site(log.site, (f"{log.site}:pool",), store=Store()) for log in LOGS)
@@ -150,22 +135,39 @@ def jobs_of(log: Log, path: Path, weeks: int, rng: np.random.Generator) -> list[
     ]
 
 
-def run_point(point: Point, seed: int) -> list[Row]:
-    """All variants on the logs of one seed."""
+def run_point(paths: Mapping[str, Path], weeks: int, warmup: float, seed: int) -> list[Row]:
+    """All variants on the logs of one seed; ``paths``: of each site."""
     rng = np.random.default_rng(seed)
     cluster = federation(rng)
-    jobs = [one for log in LOGS for one in jobs_of(log, point.paths[log.site], point.weeks, rng)]
+    jobs = [one for log in LOGS for one in jobs_of(log, paths[log.site], weeks, rng)]
     jobs.sort(key=lambda one: one.job.submit_time)
-    measured = (point.warmup * DAY, point.weeks * WEEK - DAY)
     rows = []
-    for label, options in VARIANTS.items():
-        prices = {site: str(path) for site, path in point.prices.items()}
-        plugins = [
-            PluginConfig("follow", {**options, "movable": "all", "price": prices}), PluginConfig("easy")
-        ]  # fmt: skip
-        result = emulate(cluster, jobs, plugins, Catalogue(), label=label, seed=seed, start=0.0, epoch=MONDAY)
-        rows.append(Row("four sites", 0.0, label, seed, figures(result, *measured)))
+    with TemporaryDirectory() as directory:
+        prices = written_prices(Path(directory), weeks)
+        for label, options in VARIANTS.items():
+            follow = PluginConfig("follow", {**options, "movable": "all", "price": prices})
+            result = emulate(
+                cluster, jobs, [follow, PluginConfig("easy")], Catalogue(), label=label, seed=seed,
+                start=0.0, epoch=MONDAY,
+            )  # fmt: skip
+            found = figures(result, warmup * DAY, weeks * WEEK - DAY)
+            rows.append(Row("four sites", 0.0, label, seed, found))
     return rows
+
+
+def written_prices(directory: Path, weeks: int) -> dict[str, str]:
+    """A file of prices for each site, by its own clock."""
+    found = {}
+    for log in LOGS:
+        path = directory / f"price-{log.site}.csv"
+        lines = ["time,price"]
+        for day in range(-1, 7 * weeks + 30):
+            midnight = MONDAY + day * DAY - log.offset * HOUR
+            lines.append(f"{midnight + MORNING * HOUR:.0f},{DAY_PRICE:g}")
+            lines.append(f"{midnight + EVENING * HOUR:.0f},{NIGHT_PRICE:g}")
+        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        found[log.site] = str(path)
+    return found
 
 
 def figures(result: RunResult, begin: float, end: float) -> dict[str, float]:
@@ -222,29 +224,15 @@ class FourSites:
             why = f"needs the traces {', '.join(missing)} (--traces DIR)"
             return [Claim("four sites", "(ours) jobs that follow load, data or price", why, "not run")]
         there = {site: path for site, path in paths.items() if path is not None}
-        point = Point(there, self._written_prices(context.out), self._weeks, self._warmup)
         tasks = [
-            Task(tuple(("four sites", 0.0, label, seed) for label in VARIANTS), run_point, (point, seed))
+            Task(tuple(("four sites", 0.0, label, seed) for label in VARIANTS),
+                 run_point, (there, self._weeks, self._warmup, seed))
             for seed in context.seeds
-        ]
+        ]  # fmt: skip
         rows = context.collect("four-sites", tasks, (self._weeks, self._warmup, LOGS, VARIANTS))
         with writing(context.out / "table.md") as stream:
             stream.write(table(rows))
         return [claim_of(rows, label, metric) for label, metric in AIMS]
-
-    def _written_prices(self, out: Path) -> dict[str, Path]:
-        """A file of prices for each site, by its own clock."""
-        found = {}
-        for log in LOGS:
-            found[log.site] = out / f"price-{log.site}.csv"
-            lines = ["time,price"]
-            for day in range(-1, 7 * self._weeks + 30):
-                midnight = MONDAY + day * DAY - log.offset * HOUR
-                lines.append(f"{midnight + MORNING * HOUR:.0f},{DAY_PRICE:g}")
-                lines.append(f"{midnight + EVENING * HOUR:.0f},{NIGHT_PRICE:g}")
-            with writing(found[log.site]) as stream:
-                stream.write("\n".join([*lines, ""]))
-        return found
 
 
 def _values(rows: Sequence[Row], label: str, metric: str) -> list[float]:
