@@ -105,6 +105,8 @@ class Judgement:
     time: float
     here: Prospect
     chosen: Prospect | None = None
+    #: Why that was chosen, if not by comparison.
+    why: str = ""
     #: The places that it could go to.
     seen: list[Prospect] = field(default_factory=list)
     #: Sites to which it cannot go -> why.
@@ -115,6 +117,8 @@ class Judgement:
     def reason(self, options: FollowOptions) -> str:
         """Why it goes to the place that was chosen."""
         assert self.chosen is not None
+        if self.why:
+            return self.why
         by, _ = deciding(self.here, self.chosen, options)
         return "" if by is None else in_words(by, self.here, self.chosen, self.time)
 

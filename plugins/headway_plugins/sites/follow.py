@@ -298,9 +298,9 @@ class Follow(Plugin):
             judgement.stays = f"{under_way} jobs are on their way already, as many as may be"
             self._due = min(self._due, state.now + self.options.every)
             return
-        _, why = self._leaving.bound.pop(job.id, ("", ""))
-        reason = judgement.reason(self.options) or why
-        yield Route(job.id, chosen.pool.name, f"{chosen.site} is better now: {reason}")
+        self._leaving.bound.pop(job.id, None)
+        reason = f"{chosen.site} is better now: {judgement.reason(self.options)}"
+        yield Route(job.id, chosen.pool.name, reason)
         if job.bound_for:
             self._trip(job.id).leaves = judgement.here.site
             prospects.sent(job, chosen.pool)
@@ -311,7 +311,7 @@ class Follow(Plugin):
         trip = self._trip_of(job)
         here = prospects.of(job, job.pool, trip.kept)
         judgement = Judgement(now, here)
-        bound, _ = self._leaving.bound.get(job.id, ("", ""))
+        bound, why = self._leaving.bound.get(job.id, ("", ""))
         if trip.routes >= options.most_routes:
             judgement.stays = f"it was sent on {trip.routes} times, as often as it may be"
         elif trip.not_before > now:
@@ -323,7 +323,7 @@ class Follow(Plugin):
         found = self._places(job, prospects, judgement, trip)
         if bound and (place := next((one for one in found if one.pool.name == bound), None)) is not None:
             # It was requeued to go there.
-            judgement.chosen = place
+            judgement.chosen, judgement.why = place, why
             return judgement
         judgement.seen = found
         judgement.chosen = best([one for one in found if deciding(here, one, options)[1] > 0], options)

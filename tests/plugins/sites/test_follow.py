@@ -255,6 +255,7 @@ def test_a_job_rides_the_night_over_three_sites(when):
     (result,) = run.results.values()
     assert result.end_time == 13.5 * HOUR and result.state == "completed"
     assert reasons(run, d.Requeue)[0] == "h0 is closed, and h1 can start it now"
+    assert reasons(run)[0] == "h1 is better now: h0 is closed, and h1 can start it now"
     figures = plugin.register_metrics()["follow"](None)
     assert figures["requeues"] == figures["routes"] == 2 and figures["processor_hours_lost"] == 0
     assert figures["share_in_open_hours"] == 1.0
