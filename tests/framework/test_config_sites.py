@@ -16,7 +16,7 @@ from headway.errors import UserError
 from headway.inputs.sizes import bytes_of, said_bytes
 from headway.model import ClusterDescription
 from headway.model.site_hours import opens_and_closes
-from headway.model.sites import WEEK, Dataset, Link, Site, Store, datasets_of, united
+from headway.model.sites import WEEK, Dataset, Intake, Link, Site, Store, datasets_of, united
 
 TEXT = """
 clusters:
@@ -62,6 +62,12 @@ def test_clusters_become_one_with_sites():
     assert cluster.sites.datasets == (Dataset("era5", 600 * 10**9, ("oslo", "graz")),)
 
 
+def test_how_jobs_of_other_clusters_come_in():
+    text = TEXT.replace("{store: {}}", '{store: {}, submit_as: [sudo, -u, "{user}", --], account: guests}')
+    intakes = parse_config(text).intakes()
+    assert intakes == {"oslo": Intake(), "graz": Intake(("sudo", "-u", "{user}", "--"), "guests")}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -74,6 +80,7 @@ def test_clusters_become_one_with_sites():
         ("{store: {}}", "{}", "datasets.era5.at[1]: expected a cluster with site.store, found graz"),
         ("mon-tue 18", "mon-tues 18", "days and perhaps times"),
         ("18:00-06:00", "18:75-06:00", "times of day up to 24:00"),
+        ("{store: {}}", "{store: {}, submit_as: [sudo, -u, root]}", "a word with {user}"),
         ("Europe/Oslo", "Oslo", "a time zone such as Europe/Berlin"),
         ("emulation: {nodes: [{count: 2, processors: 4}]}\n    ", "",
          "clusters: emulation for each cluster or for none, found none for graz"),

@@ -104,9 +104,8 @@ def test_a_job_runs_once_although_the_daemon_is_killed(
     job = submit(north, diary)
     killed(daemon, step)
     daemon.until(lambda: diary.ended().total() >= 1, 60, "it runs")
-    daemon.until(
-        lambda: not north.run("squeue", "-h") and not south.run("squeue", "-h"), 60, "nothing is left"
-    )
+    daemon.until(lambda: ends(daemon), 60, "its end is told")
+    assert not north.run("squeue", "-h") and not south.run("squeue", "-h")
     assert daemon.stop() == 0
     assert diary.begun().total() == diary.ended().total() == 1
     ran = [record for one in (north, south) for record in one.jobs().values() if record["nodes"]]

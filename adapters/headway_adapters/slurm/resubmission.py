@@ -205,9 +205,11 @@ def _why_not(job: JobDescription, record: reader.JobRecord, detail: reader.Detai
     """Why a waiting job stays with its cluster; "" if it may go."""
     words, _ = remarks(noted(reader.said_by_user(values.text(record.comment))[0])[0])
     said = {name: text for name, _, text in (word.strip().partition("=") for word in words)}
+    # Its user may have gone on with words of other meaning.
+    allowed = MOVABLE in said and said[MOVABLE].split()[:1] != ["no"]
     request = job.request
     obstacles = (
-        (said.get(MOVABLE, "no") == "no", f"its user does not allow it (comment {MARK}{MOVABLE}=yes)"),
+        (not allowed, f"its user does not allow it (comment {MARK}{MOVABLE}=yes)"),
         (bool(job.array_id), "it is an element of an array"),
         (bool(request.parts), "it is a heterogeneous job"),
         (bool(job.dependencies) or bool(detail.dependency), "it depends on other jobs"),

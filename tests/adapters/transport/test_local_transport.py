@@ -84,3 +84,12 @@ def test_no_descriptors_are_left(local: LocalTransport) -> None:
     for _ in range(5):
         local.run(["true"], 5)
     assert (len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0) == before
+
+
+def test_what_is_given_is_on_its_standard_input(local: LocalTransport) -> None:
+    given = b"#!/bin/sh\n$HOME;ls\n\x00\xff" * 50_000
+    code = "import sys; text = sys.stdin.buffer.read(); print(len(text), text[-1])"
+    assert local.feed(python(code), given, 20).text.split() == [str(len(given)), "255"]
+    # A command that reads nothing of it is no mistake, and others have nothing to read.
+    assert local.feed(python("print(1)"), given, 20).ok
+    assert local.run(python("import sys; print(repr(sys.stdin.read()))"), 20).text.strip() == "''"

@@ -100,6 +100,13 @@ def test_arguments_reach_the_program_untouched(sshd: Sshd, connect: Connect) -> 
     assert result.ok and result.text.strip() == ascii(words)
 
 
+def test_what_is_given_is_on_its_standard_input(shared: SshTransport) -> None:
+    given = b"#!/bin/sh\n$HOME;ls\n\x00\xff" * 50_000
+    code = "import sys; text = sys.stdin.buffer.read(); print(len(text), text[-1])"
+    assert shared.feed(python(code), given, HANG).text.split() == [str(len(given)), "255"]
+    assert shared.feed(python("print(1)"), b"x", HANG).ok
+
+
 @given(
     st.lists(
         st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=20), max_size=5
