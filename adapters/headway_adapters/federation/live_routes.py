@@ -52,6 +52,8 @@ PAUSE = 5.0
 #: submitted just now.
 _TRIES = 4
 _NO_INTAKE = Intake()
+#: How long a round has to end, seconds.
+_LEAVE = 2.0
 
 
 class _Silent(Exception):
@@ -185,7 +187,7 @@ class LiveRoutes:
         self._closing = True
         self._due.set()
         if self._thread is not None:
-            self._thread.join(self._patience)
+            self._thread.join(min(self._patience, _LEAVE))
 
     # ------------------------------------------------------------------ rounds, on their own thread
 

@@ -80,7 +80,11 @@ class Passage:
                     return [self._told_as_it_is(cluster, event)]
             return []
         if self._is_past(place):
-            return []
+            name = self._names.job_outward(cluster, local)
+            if described is None or GOES_TO in (described.attributes or {}) or name in self._told:
+                return []
+            # The job that went is over, and its number belongs to another.
+            self._names.job_is(name, cluster, local)
         if isinstance(event, ev.JobEnded) and (place in self._leaving or self._is_open(cluster, local)):
             self._held_back.setdefault(place, []).append(event)
             self._noticed()

@@ -34,8 +34,9 @@ from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.world import World
 
-#: The lines by which a script asks its batch system for something.
+#: The lines by which a script asks its batch system for something, and where it reads no more of them.
 _DIRECTIVE = re.compile(rb"^#(SBATCH|PBS|BSUB)\b", re.MULTILINE)
+_FIRST_COMMAND = re.compile(rb"^[ \t]*[^#\s]", re.MULTILINE)
 _USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 _MIB = 1 << 20
 
@@ -87,6 +88,8 @@ class SlurmResubmission:
         known, detail = self._overlay.known(job_id), self._overlay.detail(job_id)
         if record is None or known is None or detail is None or known.state != "pending":
             raise Unfit(f"job {job_id} does not wait")
+        if known.releasing:
+            raise Unfit(f"job {job_id}: a start of it is on its way")
         if why := _why_not(known.job, record, detail):
             raise Unfit(f"job {job_id}: {why}")
         if any(job_id in re.findall(r"[0-9]+", values.text(one.dependency)) for one in records):
@@ -136,7 +139,7 @@ class SlurmResubmission:
         program = os.path.join(self._options.bin_dir, "sbatch") if self._options.bin_dir else "sbatch"
         argv = [*before, program, *_options(parcel, pool, label, intake.account)]
         try:
-            result = self._commands.feed(argv, _DIRECTIVE.sub(rb"# \1", parcel.script))
+            result = self._commands.feed(argv, _without_directives(parcel.script))
         except Failure as error:
             return Outcome(False, str(error))
         return Outcome(True) if result.ok else self._commands.refused(result)
@@ -147,7 +150,12 @@ class SlurmResubmission:
         comment = values.text(record.admin_comment)
         if not marker.is_ours(comment):
             return Outcome(False, f"job {job_id} has an AdminComment that is not headway's")
-        open_ = marker.says_nodes_open(comment) or reader.forgets_nodes(record)
+        pin = marker.parse(comment)
+        open_ = (
+            marker.says_nodes_open(comment)
+            or reader.forgets_nodes(record)
+            or (pin is not None and not pin.most)
+        )
         came = marker.origin(comment) if mark.kind == LEAVING else ""
         text = marker.of_route(mark, came=came, nodes_open=open_)
         return self._update(job_id, "Priority=0", f"AdminComment={text}")
@@ -242,6 +250,13 @@ def _options(parcel: Parcel, pool: str, label: Label, account: str) -> Iterator[
     for option, text in (("chdir", parcel.directory), ("output", parcel.output), ("error", parcel.error)):
         if text:
             yield f"--{option}={text}"
+
+
+def _without_directives(script: bytes) -> bytes:
+    """The script, whose directives are comments; what it writes into other scripts stays."""
+    command = _FIRST_COMMAND.search(script)
+    end = command.start() if command is not None else len(script)
+    return _DIRECTIVE.sub(rb"# \1", script[:end]) + script[end:]
 
 
 def _labelled(comment: str, label: Label) -> str:

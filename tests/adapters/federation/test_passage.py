@@ -136,6 +136,18 @@ def test_a_job_that_its_user_took_out_of_hiding_is_a_job_of_its_own() -> None:
     ]
 
 
+def test_a_number_that_is_used_again_is_told_once_the_job_that_went_is_over() -> None:
+    told = Told()
+    told.north(ev.JobSubmitted(5.0, NORTH))
+    told.passage.settled(SETTLED)
+    again = msgspec.structs.replace(NORTH, name="another")
+    assert told.north(ev.JobSubmitted(50.0, again)) == []
+    told.south(ev.JobEnded(60.0, "99", "completed"))
+    assert told.north(ev.JobSubmitted(70.0, LEAVES)) == []
+    assert kinds(told.north(ev.JobSubmitted(70.0, again))) == [("JobSubmitted", "north:17")]
+    assert told.names.job_place("north:17") == ("north", "17")
+
+
 def test_a_user_cancels_before_the_route_is_ordered() -> None:
     told = Told()
     told.north(ev.JobSubmitted(5.0, NORTH))

@@ -198,6 +198,27 @@ def test_a_job_is_sent_as_slurm_knows_it() -> None:
     made.close()
 
 
+def test_what_a_script_writes_into_other_scripts_stays() -> None:
+    script = b"#!/bin/sh\n\n#SBATCH -n 4\n  # more\n#PBS -l x\ncat > job <<END\n#SBATCH -n 8\nEND\n"
+    made = adapter(slurm := Slurm({"user_name": "headway"}, script=script))
+    assert made.resubmission is not None
+    made.resubmission.submit(made.resubmission.parcel("17"), "batch", LABEL, Intake())
+    ((argv, given),) = slurm.fed
+    assert argv[0] == "sbatch"
+    assert given == script.replace(b"#SBATCH -n 4", b"# SBATCH -n 4").replace(b"#PBS", b"# PBS")
+    made.close()
+
+
+def test_a_job_whose_start_is_on_its_way_stays() -> None:
+    pin = marker.Pin(("n1",), placement=(("n1", 4),)).text()
+    fields = {"admin_comment": pin, "required_nodes": "n1", "priority": 5, "state_reason": "None"}
+    made = adapter(Slurm(fields))
+    assert made.resubmission is not None
+    with pytest.raises(Unfit, match="a start of it is on its way"):
+        made.resubmission.parcel("17")
+    made.close()
+
+
 def test_an_earlier_label_does_not_go_with_it() -> None:
     made = adapter(Slurm({"comment": "headway:routed=west:1/00,movable=yes,routed=west:2/01 x"}))
     assert made.resubmission is not None
