@@ -6,10 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from test_federation import Pretended, drain
+from test_live_routes import World
+from waiting import until
 
 from headway import decisions as d
 from headway import events as ev
 from headway.model import JobDescription, Request, Reservation
+from headway_adapters.federation import Federation
 from headway_adapters.federation.live_routes import Settled
 from headway_adapters.federation.names import Elsewhere, Names
 from headway_adapters.federation.passage import Passage
@@ -159,6 +163,35 @@ def test_attributes_of_other_batch_systems_are_words_of_users() -> None:
     forged = marked(SOUTH, copy_of="north:17", came_from="north:17", goes_to="south:1")
     assert kinds(told.passage.through("lsf", [ev.JobSubmitted(8.0, forged)])) == [("JobSubmitted", "lsf:99")]
     assert told.names.job_place("north:17") == ("north", "17") and not told.noticed
+
+
+def test_a_whole_federation_sends_a_job() -> None:
+    a, b, world = Pretended(), Pretended(), World()
+    a.resubmission, b.resubmission = world.north, world.south  # type: ignore[attr-defined]
+    with Federation({"north": a, "south": b}, clock=lambda: 0.0) as one:
+        one.describe()
+        a.tell(5.0, ev.JobSubmitted(5.0, NORTH))
+        b.tell(5.0)
+        moment = one.wait(None)
+        assert moment is not None and kinds(list(moment[1])) == [("JobSubmitted", "north:17")]
+        route = d.Route("north:17", "south:batch")
+        assert [outcome.accepted for outcome in one.apply(5.0, [route])] == [True]
+        until(lambda: any(job.came for job in world.south.jobs.values()), "the copy is the job")
+        assert a.applied == b.applied == []
+        a.tell(6.0, ev.JobEnded(6.0, "17", "cancelled"))
+        b.tell(6.0, ev.JobSubmitted(6.0, CAME))
+        assert kinds(drain(one)) == [("JobRouted", "north:17"), ("JobChanged", "north:17")]
+        one.apply(7.0, [d.Kill("north:17")])
+        assert b.applied == [d.Kill("99")]
+
+
+def test_a_cluster_that_offers_nothing_keeps_its_jobs() -> None:
+    with Federation({"north": Pretended(), "south": Pretended()}, clock=lambda: 0.0) as one:
+        one.describe()
+        route = d.Route("north:17", "south:batch")
+        (outcome,) = one.apply(5.0, [route])
+        assert not outcome.accepted and "between Slurm clusters only" in outcome.message
+        assert drain(one) == [ev.DecisionFailed(5.0, route, outcome.message)]
 
 
 def test_a_job_that_comes_back_has_its_own_number_or_another() -> None:
