@@ -170,8 +170,8 @@ class LiveMetajob:
 
     def reserved(self, state: State) -> Iterator[str]:
         """The names of its reservations, the latest first; of a reservation in which its job runs not."""
-        for name in reversed(list(state.reservations)):
-            if self.owns(name) and not self.runs_in(name, state):
+        for name, one in reversed(list(state.reservations.items())):
+            if one.ours and self.owns(name) and not self.runs_in(name, state):
                 yield name
 
     def runs_in(self, reservation: str, state: State) -> bool:

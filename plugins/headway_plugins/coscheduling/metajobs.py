@@ -407,8 +407,8 @@ class Metajobs(Plugin):
     def _remove_strays(self, state: State) -> Iterator[Decision]:
         """Reservations of metajobs that no search has and that belong to no success: they came late."""
         self._sweep = False
-        for name in list(state.reservations):
-            live = self._owner(name)
+        for name, one in list(state.reservations.items()):
+            live = self._owner(name) if one.ours else None
             if live is None or live.kept.phase == "giving back" or name in live.expected():
                 continue
             tries, again = self._strays.get(name, (0, 0.0))

@@ -86,7 +86,8 @@ class SiteCalls:
         """The decisions that carry a call out."""
         errand.issued, errand.since = True, state.now
         call = errand.call
-        if call.kind == "cancel" and call.name in state.reservations:
+        made = state.reservations.get(call.name)
+        if call.kind == "cancel" and made is not None and made.ours:
             self.refusals.pop((Unreserve, call.name), None)
             job = state.jobs.get(live.job_of(call.name))
             if job is not None and job.status in _WAITS and job.description.reservation == call.name:
@@ -98,7 +99,10 @@ class SiteCalls:
             if job is not None and job.status in _WAITS and call.name in state.reservations:
                 self.refusals.pop((Bind, job.id), None)
                 yield Bind(job.id, call.name, f"metajob {live.kept.id}")
-        elif call.kind == "set" and call.name not in state.reservations:
+        elif call.kind == "set" and call.name in state.reservations:
+            if not state.reservations[call.name].ours:
+                self.refusals[Reserve, call.name] = "another reservation has its name"
+        elif call.kind == "set":
             self.refusals.pop((Reserve, call.name), None)
             found = self._find(live, call, grain, state)
             if isinstance(found, Reservation):
@@ -245,7 +249,7 @@ def shown(live: LiveMetajob, state: State) -> dict[str, Found]:
     """The reservations of a metajob that the sites have confirmed, by name."""
     found = {}
     for name, one in state.reservations.items():
-        if live.owns(name) and name not in state.foreseen:
+        if live.owns(name) and one.ours and name not in state.foreseen:
             down = any(not _usable(node, state) for node in one.nodes)
             found[name] = Found(name, size_of(one), one.start, one.end, "DEGRADED" if down else "HELD")
     return found

@@ -249,6 +249,18 @@ def test_a_reservation_that_comes_late_is_removed():
     assert "m1-7-A" not in world.kept
 
 
+def test_a_reservation_of_another_maker_with_such_a_name_is_left_alone():
+    world = World(sites(a=8, b=8))
+    theirs = Reservation("m1-0-A", 500, 600, "a:q", 2, users=("root",))
+    world.adapter.apply(0.0, [d.Reserve(theirs)])
+    world.submit(PAIR, time=1.0)
+    world.run(until=100)
+    assert world.kept["m1-0-A"] == theirs
+    assert not any(
+        isinstance(one, d.Unreserve) and one.reservation_id == "m1-0-A" for _, one in world.decisions
+    )
+
+
 # ---------------------------------------------------------------------- losses
 
 
