@@ -23,6 +23,7 @@ from math import inf
 import numpy as np
 import pydantic
 
+from headway.resources.free import Bools
 from headway.resources.profile import Profile
 from headway.state import Job, PoolState, State
 from headway_plugins.coscheduling.queue_plan import Busy, Queued, free_throughout, on_grain, place, plan
@@ -121,6 +122,14 @@ def size(state: State, machine: MachineOptions) -> int:
     return pool.total if pool.flat else len(_usable(state, machine))
 
 
+def most(state: State, machine: MachineOptions) -> int | None:
+    """All nodes of the machine, those that are down included; None: its pool is not known yet."""
+    pool = state.pools.get(machine.pool)
+    if pool is None:
+        return None
+    return pool.total if pool.flat else len(_with_features(state, machine, state.nodes.pool_mask(pool.name)))
+
+
 def free_nodes(
     state: State, machine: MachineOptions, start: float, end: float, nodes: int
 ) -> tuple[str, ...] | None:
@@ -187,8 +196,13 @@ def _queue(state: State, pool: PoolState, largest: int) -> list[Queued]:
 
 
 def _usable(state: State, machine: MachineOptions) -> list[str]:
+    table = state.nodes
+    return _with_features(state, machine, table.pool_mask(machine.pool) & table.available)
+
+
+def _with_features(state: State, machine: MachineOptions, mask: Bools) -> list[str]:
+    """The nodes of a mask that have what the machine's nodes have."""
     table, wanted = state.nodes, set(machine.nodes_with)
-    mask = table.pool_mask(machine.pool) & table.available
     names = [table.names[at] for at in np.flatnonzero(mask)]
     if not wanted:
         return names

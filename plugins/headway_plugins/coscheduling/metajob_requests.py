@@ -11,7 +11,7 @@ import msgspec
 from headway.errors import UserError
 from headway.state import Job, State, Status
 from headway_plugins.coscheduling.live_metajob import Kept, on_marks
-from headway_plugins.coscheduling.machines import MachineOptions
+from headway_plugins.coscheduling.machines import MachineOptions, most
 from headway_plugins.coscheduling.metajob import Machine, Metajob, check, of_record
 from headway_plugins.coscheduling.quotas import QuotaOptions
 from headway_plugins.coscheduling.watching import OnLoss
@@ -63,7 +63,7 @@ def checked(
     if unknown:
         known = ", ".join(machines)
         raise UserError(f"machines: there is no machine {', '.join(unknown)}; expected some of {known}")
-    metajob = _with_users(metajob, user, operator, quotas)
+    metajob = _within(_with_users(metajob, user, operator, quotas), state, machines)
     metajob, _ = on_marks(metajob, {name: machine.grain for name, machine in machines.items()})
     earliest = max(metajob.earliest, state.now + lead)
     if earliest + metajob.span > metajob.latest and metajob.earliest + metajob.span <= metajob.latest:
@@ -94,6 +94,19 @@ def _refuse_absurd(metajob: Metajob) -> None:
         raise UserError(f"nodes: expected at most {_MOST_NODES}, found more")
     if max(len(metajob.machines), len(metajob.stages)) > _MOST_PARTS:
         raise UserError(f"expected at most {_MOST_PARTS} machines and stages, found more")
+
+
+def _within(metajob: Metajob, state: State, machines: Mapping[str, MachineOptions]) -> Metajob:
+    """No machine has more nodes than it has: a search would try each of them."""
+    found = {}
+    for name, machine in metajob.machines.items():
+        there = most(state, machines[name])
+        if there is not None and machine.min > there:
+            raise UserError(f"machines: {name}: min: expected at most {there} nodes, found {machine.min}")
+        found[name] = (
+            machine if there is None else msgspec.structs.replace(machine, max=min(machine.max, there))
+        )
+    return msgspec.structs.replace(metajob, machines=found)
 
 
 def _with_users(metajob: Metajob, user: str, operator: bool, quotas: QuotaOptions) -> Metajob:

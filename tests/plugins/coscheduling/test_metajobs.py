@@ -11,10 +11,11 @@ from metajob_world import World, multiple, sites
 
 from headway import decisions as d
 from headway import events as ev
-from headway.model import Reservation
+from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation, Site, Sites
 from headway_adapters.emulated import Faults
 from headway_plugins.coscheduling.metajobs import MetajobOptions
 from headway_plugins.coscheduling.reservations import ReservationOptions, Reservations
+from headway_plugins.placement.first_fit import FirstFit
 
 
 def job(name: str, processors: int = 1, seconds: float = 100, submit: float = 0, user: str = "ann", **more):
@@ -449,3 +450,60 @@ def test_jobs_need_a_cluster_that_binds():
 def test_a_machine_needs_a_name_that_can_stand_in_a_reservations(name):
     with pytest.raises(ValueError, match="machines"):
         MetajobOptions(machines={name: {"pool": "a:q"}})
+
+
+# ---------------------------------------------------------------------- pools of nodes
+
+
+def on_nodes() -> ClusterDescription:
+    """Site a with four nodes, of which two are fast, and site b with two."""
+    nodes = [NodeDescription(f"a:n{at}", 4, pools=("a:q",), features=("fast",) * (at > 1)) for at in range(4)]
+    nodes += [NodeDescription(f"b:n{at}", 4, pools=("b:q",)) for at in range(2)]
+    flat = sites()
+    pools = (PoolDescription("a:q"), PoolDescription("b:q"), *flat.pools)
+    placed = (Site("a", pools=("a:q",)), Site("b", pools=("b:q",)), *flat.sites.sites)
+    return ClusterDescription("all", pools, tuple(nodes), sites=Sites(placed))
+
+
+def whole(name: str, nodes: int, seconds: float = 100, **more):
+    return traced(
+        name, 4 * nodes, seconds, 0, pool=f"{name[0]}:q", user="ann", nodes=nodes, exclusive=True, **more
+    )
+
+
+FAST = {
+    "A": {"pool": "a:q", "nodes_with": ["fast"], "grain": 1, "min_duration": 1, "slack": 0},
+    "B": {"pool": "b:q", "grain": 1, "min_duration": 1, "slack": 0},
+}
+
+
+def test_nodes_are_reserved_by_what_they_have_and_jobs_start_on_them():
+    jobs = [whole("a:1", 1, 50, required_nodes=("a:n3",)), whole("a:2", 2), whole("b:1", 1)]
+    world = World(on_nodes(), jobs, machines=FAST, plugins=[FirstFit()])
+    request = world.submit(multiple(3, A=(2, 9), B=(1, 1)), {"A": "a:2", "B": "b:1"})
+    world.run(until=20)
+    assert world.replies[request].outcome == "accepted" and world.problems == []
+    nodes = {one.id.rpartition("-")[2]: one.nodes for one in world.kept.values()}
+    assert nodes == {"A": ("a:n2", "a:n3"), "B": ("b:n0",)}
+    world.run()
+    assert world.starts == {"a:1": 0.0, "a:2": 50.0, "b:1": 50.0} and world.kept == {}
+
+
+def test_a_node_that_goes_down_is_a_loss():
+    world = World(on_nodes(), machines=FAST)
+    world.submit(multiple(3, A=(2, 2), B=(1, 1), duration=1000), on_loss="cancel_all")
+    world.run(until=5)
+    assert phases(world) == ["reserved"]
+    world.first = [ev.NodeDown(world.now, "a:n2", "fan")]
+    world.run(until=100)
+    assert phases(world) == ["lost"] and world.kept == {}
+    assert "has lost nodes (DEGRADED)" in world.status()["losses"][0]
+
+
+def test_no_machine_is_asked_for_more_nodes_than_it_has():
+    world = World(on_nodes(), machines=FAST)
+    assert (
+        "machines: A: min: expected at most 2 nodes, found 3"
+        in asked(multiple(4, A=(3, 3), B=(1, 1)), world=world).reason
+    )
+    assert "total: expected 2 to 4 nodes" in asked(multiple(9, A=(1, 1 << 29), B=(1, 9)), world=world).reason
