@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,10 @@ from headway.hookspecs import hookimpl
 from headway.model.sites import DATA, MOVABLE
 from headway.plugins import Again, Study, Traits
 from headway.report.quantities import duration
-from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
 from headway_plugins.data.draws import Draws
 from headway_plugins.data.site_planner import NEVER, Planning, SitePlan, Snapshot, Waiting, plan_sites
-from headway_plugins.data.site_slots import pool_for, pools_of, slots_of
+from headway_plugins.data.site_slots import pool_for, pools_of, slots_of, travel
 from headway_plugins.data.staging import OBSERVED, Staging, waits_for_data
 from headway_plugins.data.staging_options import GeneticOptions, GreedyOptions, StagingOptions
 from headway_plugins.data.stores import why_never
@@ -54,8 +54,6 @@ _PAPER = (
 WRONG = 5
 #: Times that a cluster may refuse to send a job on.
 TRIES = 3
-#: Seconds that a job is on its way at least.
-_MOMENT = 1e-3
 #: Jobs that are not planned with which a plan reckons, for each planned job.
 _OTHERS = 4
 
@@ -150,13 +148,9 @@ class DataGreedy(Staging):
         here = super().why_never(job, needs)
         if not here or job.id not in self._movable:
             return here
-        sites = {self.catalogue.site_of(pool) for pool in self._pools()}
-        if any(not why_never(self.catalogue, needs, site) for site in sites):
+        if any(not why_never(self.catalogue, needs, site) for site in self.catalogue.sites):
             return ""
         return f"{here}; no other site can have its data"
-
-    def _pools(self) -> Iterable[str]:
-        return self._state.pools if self._state is not None else ()
 
     def _at(self, job: Job) -> str:
         """Its site, or that to which it is on its way."""
@@ -271,26 +265,18 @@ class DataGreedy(Staging):
             )
             for job, never in front.items()
         ]  # fmt: skip
-        return Snapshot(jobs, slots, lambda dataset, site: self._arrival(dataset, site, now), self._travel)
-
-    def _travel(self, source: str, target: str) -> float:
-        """Seconds that a job is on its way: other jobs of its new site may start meanwhile."""
-        link = self.catalogue.links.get((source, target))
-        return max(_MOMENT, link.latency if link is not None else 0.0)
+        return Snapshot(
+            jobs,
+            slots,
+            lambda dataset, site: self._arrival(dataset, site, now),
+            partial(travel, self.catalogue),
+        )
 
     def _arrival(self, dataset: str, site: str, now: float) -> float:
-        """Seconds until the site has the dataset, if its copy begins now."""
-        catalogue = self.catalogue
-        if catalogue.has(dataset, site):
-            return 0.0
-        if (dataset, site) in catalogue.copies:
-            return self.left(dataset, site, now)
-        if why_never(catalogue, (dataset,), site):
+        """Seconds until the site has the dataset, if its copy begins now; :data:`NEVER`: it cannot."""
+        if why_never(self.catalogue, (dataset,), site):
             return NEVER
-        source = self.measured.nearest(catalogue, dataset, site)
-        failed = self._failures.get((dataset, site))
-        wait = max(0.0, failed.until - now) if failed is not None else 0.0
-        return NEVER if source is None else wait + self.measured.seconds(catalogue, dataset, source, site)
+        return min(NEVER, self.copies.arrival(dataset, site, now))
 
     def _routes(
         self, front: Iterable[Job], pools: Mapping[str, list[PoolState]], state: State
@@ -355,12 +341,7 @@ class DataGreedy(Staging):
 
     @hookimpl
     def register_metrics(self) -> dict[str, Any]:
-        return {"staging": self.told, "plans": self._told_of_plans}
-
-    def _told_of_plans(self, result: RunResult) -> dict[str, float]:
-        """Snapshots, compared plans, jobs that were sent on, snapshots of the fallback, and when the last job
-        was to end."""
-        return dict(vars(self.planned))
+        return {"staging": self.told, "plans": lambda result: dict(vars(self.planned))}
 
 
 class DataGa(DataGreedy):
@@ -373,7 +354,7 @@ class DataGa(DataGreedy):
         self._believes = True
 
     def planning(self, state: State) -> Planning:
-        believes = self.measured.wrong < WRONG
+        believes = self.copies.measured.wrong < WRONG
         if believes != self._believes:
             self._believes = believes
             state.notices.append(

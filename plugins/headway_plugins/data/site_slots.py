@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from headway.state import Domain, Job, PoolState, State
+from headway.state.catalogue import Catalogue
 from headway_plugins.data.site_planner import Slot
+
+#: Seconds that a job is on its way at least.
+_MOMENT = 1e-3
+
+
+def travel(catalogue: Catalogue, source: str, target: str) -> float:
+    """Seconds that a job is on its way: other jobs of its new site may start meanwhile."""
+    link = catalogue.links.get((source, target))
+    return max(_MOMENT, link.latency if link is not None else 0.0)
 
 
 def pools_of(state: State) -> dict[str, list[PoolState]]:

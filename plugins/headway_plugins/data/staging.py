@@ -17,8 +17,7 @@ data arrive; here the job waits and its node serves other jobs. Decisions:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,48 +39,22 @@ from headway.events import (
 from headway.hookspecs import Plugin, hookimpl
 from headway.model.sites import DATA, datasets_of
 from headway.plugins import Traits
-from headway.report.quantities import duration
 from headway.results import RunResult
 from headway.state import Barrier, Job, State, Status
 from headway.state.catalogue import Catalogue
 from headway.state.records import ON_NODES
-from headway_plugins.data.measured import Measured
+from headway_plugins.data.copies import Copies
+from headway_plugins.data.reading import Reading
 from headway_plugins.data.staging_options import StagingOptions
-from headway_plugins.data.stores import Filling, Need, droppable, fill, why_never
+from headway_plugins.data.stores import Need, fill, why_never
 
 _INF = float("inf")
 #: The first part of the keys of barriers: ``(KEY, site, dataset)``.
 KEY = "data"
-Place = tuple[str, str]
 OBSERVED: tuple[type[Event], ...] = (
     CopyFailed, DatasetCopied, DatasetLost, DecisionFailed, JobChanged, JobEnded, JobHeld, JobReleased,
     JobRequeued, JobRouted,
 )  # fmt: skip
-
-
-@dataclass
-class _Failures:
-    """Copies of a dataset to a site that failed, one after the other."""
-
-    count: int = 0
-    #: When the next one may begin (absolute seconds).
-    until: float = 0.0
-    #: Sites from which it failed.
-    sources: set[str] = field(default_factory=set)
-    reason: str = ""
-
-
-@dataclass
-class _Figures:
-    """What is counted."""
-
-    copies: int = 0
-    bytes_copied: int = 0
-    failed_copies: int = 0
-    drops: int = 0
-    replica_hits: int = 0
-    replica_misses: int = 0
-    seconds_waited: float = 0.0
 
 
 class Staging(Plugin):
@@ -92,15 +65,8 @@ class Staging(Plugin):
 
     def __init__(self, options: StagingOptions | None = None) -> None:
         super().__init__(options or self.Options())
-        self.measured = Measured(learning=self.options.learning)
         #: Jobs that read data -> what they read.
         self._needs: dict[str, tuple[str, ...]] = {}
-        #: By dataset and site: when a job read it there last (absolute seconds), copies that failed, replicas
-        #: that are to be dropped, and why a copy has not begun.
-        self._used: dict[Place, float] = {}
-        self._failures: dict[Place, _Failures] = {}
-        self._dropping: set[Place] = set()
-        self._delays: dict[Place, str] = {}
         #: Sites that lost a dataset in this step.
         self._lost: set[str] = set()
         #: Something changed that copies follow from; and the catalogue's version that was looked at last.
@@ -108,27 +74,32 @@ class Staging(Plugin):
         self._version = -1
         #: When a copy that failed may be tried again (absolute seconds).
         self._retry_at = _INF
-        self._drops = False
-        self._figures = _Figures()
-        #: Jobs that have started -> datasets that were there when they came, that were not, and seconds that
-        #: they waited for these.
-        self._started: dict[str, tuple[int, int, float]] = {}
-        self._sites: Catalogue | None = None
-        self._state: State | None = None
+        self._made: tuple[Copies, Reading] | None = None
 
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
         if state.catalogue is None:
             raise UserError("staging: expected sites with stores (clusters.NAME.site.store), found none")
-        self._sites, self._state = state.catalogue, state
-        self._drops = Drop in capabilities
-        state.watch(self)
+        reading = Reading(state, state.catalogue, self._needs)
+        self._made = Copies(state.catalogue, self.options, drops=Drop in capabilities), reading
+        state.watch(reading)
+
+    @property
+    def copies(self) -> Copies:
+        """The copies that were ordered."""
+        assert self._made is not None
+        return self._made[0]
+
+    @property
+    def reading(self) -> Reading:
+        """Which dataset was read where."""
+        assert self._made is not None
+        return self._made[1]
 
     @property
     def catalogue(self) -> Catalogue:
         """The sites and what they have."""
-        assert self._sites is not None
-        return self._sites
+        return self.copies.catalogue
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
@@ -136,7 +107,8 @@ class Staging(Plugin):
 
     def kept(self) -> dict[str, Any]:
         """What is kept over a restart, as JSON values."""
-        return {"rates": self.measured.saved(), "used": [[*key, at] for key, at in self._used.items()]}
+        used = [[*key, at] for key, at in self.reading.used.items()]
+        return {"rates": self.copies.measured.saved(), "used": used}
 
     @hookimpl
     def restore(self, saved: Mapping[str, Any]) -> None:
@@ -144,8 +116,8 @@ class Staging(Plugin):
 
     def take_up(self, saved: Mapping[str, Any]) -> None:
         """What :meth:`kept` gave in an earlier run."""
-        self.measured.take_up(saved["rates"])
-        self._used = {(dataset, site): at for dataset, site, at in saved["used"]}
+        self.copies.measured.take_up(saved["rates"])
+        self.reading.used.update({(dataset, site): at for dataset, site, at in saved["used"]})
 
     # ------------------------------------------------------------------ what happens
 
@@ -158,15 +130,18 @@ class Staging(Plugin):
         if isinstance(event, DatasetCopied | CopyFailed | DatasetLost):
             if event.dataset in self.catalogue.datasets:
                 self._changed = True
-                self._note_data(event, state)
+                self.copies.note(event, state)
+                if isinstance(event, DatasetLost):
+                    self._lost.add(event.site)
         elif isinstance(event, DecisionFailed):
             decision = event.decision
             if isinstance(decision, Copy):
-                self._failed(decision.dataset, decision.site, decision.source, event.message, state)
+                self._changed = True
+                self.copies.failed(decision.dataset, decision.site, decision.source, event.message, state)
             elif isinstance(decision, Drop):
-                self._dropping.discard((decision.dataset, decision.site))
+                self.copies.not_dropped(decision.dataset, decision.site)
                 # The cluster knows of a use of it that is unknown here.
-                self._used[decision.dataset, decision.site] = state.now
+                self.reading.used[decision.dataset, decision.site] = state.now
                 self._changed = True
         else:
             name = event.job.id if isinstance(event, JobChanged) else getattr(event, "job_id", "")
@@ -175,65 +150,7 @@ class Staging(Plugin):
                 self._changed = True
                 if isinstance(event, JobEnded):
                     del self._needs[name]
-                    self._count(name)
-
-    def _note_data(self, event: DatasetCopied | CopyFailed | DatasetLost, state: State) -> None:
-        place = event.dataset, event.site
-        if isinstance(event, DatasetCopied):
-            self.measured.took(self.catalogue, event)
-            self._failures.pop(place, None)
-            if event.source:
-                self._figures.copies += 1
-                self._figures.bytes_copied += self.catalogue.datasets[event.dataset].size
-        elif isinstance(event, CopyFailed):
-            self._failed(event.dataset, event.site, event.source, event.reason, state)
-        else:
-            self._figures.drops += place in self._dropping
-            self._dropping.discard(place)
-            self._lost.add(event.site)
-
-    def _failed(self, dataset: str, site: str, source: str, reason: str, state: State) -> None:
-        self._changed = True
-        self._figures.failed_copies += 1
-        self.measured.breaks(dataset, site)
-        failures = self._failures.setdefault((dataset, site), _Failures())
-        wait = min(self.options.longest_retry, self.options.retry * 2.0 ** min(failures.count, 60))
-        failures.count += 1
-        failures.until, failures.reason = state.now + wait, reason
-        failures.sources.add(source)
-        for pool in state.pools.values():
-            if self.catalogue.site_of(pool.name) == site:
-                state.wake_at(failures.until, pool)
-                break
-
-    def took(self, job: Job) -> None:
-        """See :class:`headway.state.Watcher`."""
-        if needs := self._needs.get(job.id):
-            site, came = self.catalogue.site_of(job.pool.name), job.submit_time
-            if job.independent is not None:
-                came = max(came, job.independent)
-            arrivals = [self.catalogue.replicas[dataset].get(site, -_INF) for dataset in needs]
-            hits = sum(arrival <= came for arrival in arrivals)
-            self._started[job.id] = hits, len(arrivals) - hits, max(0.0, max(arrivals) - came)
-            self._reads(needs, site)
-
-    def gave(self, job: Job) -> None:
-        """See :class:`headway.state.Watcher`."""
-        if needs := self._needs.get(job.id):
-            self._reads(needs, self.catalogue.site_of(job.pool.name))
-
-    def _reads(self, needs: tuple[str, ...], site: str) -> None:
-        assert self._state is not None
-        for dataset in needs:
-            self._used[dataset, site] = self._state.now
-
-    def _count(self, job: str) -> None:
-        """A job is over."""
-        if job in self._started:
-            hits, misses, waited = self._started.pop(job)
-            self._figures.replica_hits += hits
-            self._figures.replica_misses += misses
-            self._figures.seconds_waited += waited
+                    self.reading.over(name)
 
     # ------------------------------------------------------------------ jobs
 
@@ -274,26 +191,8 @@ class Staging(Plugin):
 
     def _why(self, job: str, site: str, state: State) -> str:
         missing = self.catalogue.missing(self._needs.get(job, ()), site)
-        said = [self._said(dataset, site, state) for dataset in missing]
+        said = [self.copies.said(dataset, site, state.now) for dataset in missing]
         return f"it waits for dataset{'s' if len(said) > 1 else ''} {' and '.join(said)}"
-
-    def _said(self, dataset: str, site: str, state: State) -> str:
-        """A dataset that is missing, and when it is expected."""
-        copy = self.catalogue.copies.get((dataset, site))
-        if copy is None:
-            return f"{dataset} ({self._delays.get((dataset, site), 'its copy has not begun')})"
-        size = self.catalogue.datasets[dataset].size
-        share = copy.done / size if size else 1.0
-        left = self.left(dataset, site, state.now)
-        when = "at any moment" if left <= 0 else f"in {duration(left)}"
-        arrived = f"{100 * share:.0f} % of it has arrived from {copy.source}"
-        return f"{dataset} ({arrived}, the rest is expected {when})"
-
-    def left(self, dataset: str, site: str, now: float) -> float:
-        """Seconds until a copy on its way is expected to arrive."""
-        copy = self.catalogue.copies[dataset, site]
-        seconds = self.measured.seconds(self.catalogue, dataset, copy.source, site)
-        return max(0.0, copy.since + seconds - now)
 
     @hookimpl
     def react(self, state: State) -> Iterable[Decision] | None:
@@ -323,14 +222,13 @@ class Staging(Plugin):
         if not (self._changed or self._retry_at <= now or catalogue.version != self._version):
             return None
         self._changed, self._version = False, catalogue.version
-        self._retry_at = min(
-            (failed.until for failed in self._failures.values() if failed.until > now), default=_INF
-        )
+        self._retry_at = self.copies.retry_at(now)
         waiting, reading = self._wishes(state)
         if not waiting:
-            self._delays.clear()
+            self.copies.delays.clear()
             return None
-        return self._orders(fill(catalogue, waiting, reading), state)
+        filling = fill(catalogue, waiting, reading)
+        return self.copies.orders(filling, self._needs, self.reading.used, now)
 
     def _wishes(self, state: State) -> tuple[list[Need], dict[str, set[str]]]:
         """What waiting jobs need, the first job first; and what is read at each site."""
@@ -353,74 +251,6 @@ class Staging(Plugin):
         """The jobs for which data are copied, in the order in which they will need them."""
         return sorted(jobs, key=lambda job: job.order)
 
-    def _orders(self, filling: Filling, state: State) -> Iterator[Decision]:
-        """The copies that can begin, and replicas that make room for them."""
-        catalogue, options = self.catalogue, self.options
-        self._delays = {}
-        to: dict[str, int] = {}
-        for copy in catalogue.copies.values():
-            to[copy.site] = to.get(copy.site, 0) + 1
-        total = len(catalogue.copies)
-        room: dict[str, float] = {}
-        for (dataset, site), job in filling.wanted.items():
-            store = catalogue.store(site)
-            most = store.most_copies if store is not None else 0
-            free = room.setdefault(site, catalogue.room(site))
-            if why := self._not_yet(dataset, site, state.now):
-                self._delays[dataset, site] = why
-            elif total >= options.parallel or (most and to.get(site, 0) >= most):
-                self._delays[dataset, site] = "its copy waits for other copies to end"
-            elif (source := self._source(dataset, site)) is None:
-                self._delays[dataset, site] = "no site from which it could come has it"
-            elif (size := catalogue.datasets[dataset].size) > free:
-                self._delays[dataset, site] = f"room is made for it at {site}"
-                room[site] = free - size
-                yield from self._make_room(size - max(0.0, free), site, filling, dataset)
-            else:
-                room[site] = free - size
-                total += 1
-                to[site] = to.get(site, 0) + 1
-                self.measured.begins(catalogue, dataset, source, site)
-                yield Copy(dataset, site, source, f"job {job} waits for it")
-        for site, job in filling.full.items():
-            for name in self._needs.get(job, ()):
-                self._delays.setdefault(
-                    (name, site), f"the store of {site} is full of datasets of the jobs before it"
-                )
-
-    def _not_yet(self, dataset: str, site: str, now: float) -> str:
-        """Why a copy that failed is not tried now; "" if it may be."""
-        failed = self._failures.get((dataset, site))
-        if failed is None or failed.until <= now:
-            return ""
-        times = "once" if failed.count == 1 else f"{failed.count} times"
-        again = duration(failed.until - now)
-        return f"its copy failed {times}: {failed.reason}; it is tried again in {again}"
-
-    def _source(self, dataset: str, site: str) -> str | None:
-        """Where a copy comes from: a site from which it has not failed, if there is one."""
-        failed = self._failures.get((dataset, site))
-        without = failed.sources if failed is not None else set()
-        found = self.measured.nearest(self.catalogue, dataset, site, without)
-        if found is None and failed is not None:
-            failed.sources.clear()
-            found = self.measured.nearest(self.catalogue, dataset, site)
-        return found
-
-    def _make_room(self, size: float, site: str, filling: Filling, for_: str) -> Iterator[Drop]:
-        """Drop replicas until so many bytes more are free."""
-        if not self._drops:
-            self._delays[for_, site] = f"the store of {site} is full, and this cluster removes no datasets"
-            return
-        sizes = self.catalogue.datasets
-        for name in droppable(self.catalogue, site, filling.kept.get(site, set()), self._used):
-            if size <= 0:
-                return
-            size -= sizes[name].size
-            if (name, site) not in self._dropping:
-                self._dropping.add((name, site))
-                yield Drop(name, site, f"room for dataset {for_}; not read for the longest time")
-
     # ------------------------------------------------------------------ figures
 
     @hookimpl
@@ -430,7 +260,16 @@ class Staging(Plugin):
     def told(self, result: RunResult) -> dict[str, float]:
         """Copies, drops, jobs' datasets that were there when the jobs came, and seconds that jobs waited for
         data."""
-        return dict(vars(self._figures))
+        copies, reading = self.copies, self.reading
+        return {
+            "copies": copies.copies,
+            "bytes_copied": copies.bytes_copied,
+            "failed_copies": copies.failed_copies,
+            "drops": copies.drops,
+            "replica_hits": reading.replica_hits,
+            "replica_misses": reading.replica_misses,
+            "seconds_waited": reading.seconds_waited,
+        }
 
 
 def _unread(job: Job) -> str:

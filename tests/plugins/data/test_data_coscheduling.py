@@ -240,6 +240,7 @@ def test_a_plan_survives_a_restart():
 
     run(federated(A, B, C, links=LINKS, datasets=datasets, size=2), jobs, plugin, Keeps())
     again = ga()
+    run(federated(A, B, C, links=LINKS, datasets=datasets), [], again)
     again.restore(json.loads(json.dumps(kept[0])))
     assert json.loads(json.dumps(again.checkpoint()))["plan"] == json.loads(json.dumps(kept[0]))["plan"]
     assert len(kept[0]["plan"]["order"]) == len(jobs)
