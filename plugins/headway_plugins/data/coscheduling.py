@@ -190,7 +190,10 @@ class DataGreedy(Staging):
         known = sum(job.id in self._plan.site for job in front)
         due = state.now >= self._next or not known or (known < len(front) and 2 * known <= self._size)
         if due or known < len(front):
-            self._make(self._snapshot(front, pools, state), state, whole=due)
+            snapshot = self._snapshot(front, pools, state)
+            if not snapshot.slots:
+                return
+            self._make(snapshot, state, whole=due)
             for job in front:
                 job.domain.touch()
             if due:
@@ -279,12 +282,12 @@ class DataGreedy(Staging):
         return min(NEVER, self.copies.arrival(dataset, site, now))
 
     def _routes(
-        self, front: Iterable[Job], pools: Mapping[str, list[PoolState]], state: State
+        self, front: Mapping[Job, frozenset[str]], pools: Mapping[str, list[PoolState]], state: State
     ) -> Iterator[Route]:
         """Send the jobs on whose site is another one."""
         for job in sorted(front, key=lambda job: self._rank[job.id]):
             site = self._plan.site[job.id]
-            if site == self._at(job) or job.bound_for:
+            if site == self._at(job) or site in front[job] or job.bound_for:
                 continue
             wait = max(
                 (self._arrival(name, site, state.now) for name in self._needs.get(job.id, ())), default=0.0
