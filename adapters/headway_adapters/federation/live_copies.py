@@ -92,6 +92,7 @@ class LiveCopies:
         self._copying = Workers("copy", transfers.parallel, self._mailbox)
         self._chores = Workers("chore", _CHORES, self._mailbox)
         self._remembering = Workers("remember", _CHORES, self._mailbox)
+        self._watching = Workers("progress", 1, self._mailbox)
         self._catalogue: Catalogue | None = None
         #: By dataset and site: what was ordered and is not over, and what is being removed.
         self._ordered: dict[tuple[str, str], _Transfer] = {}
@@ -99,7 +100,7 @@ class LiveCopies:
         #: Copies whose command runs; written by the workers' threads.
         self._running: dict[tuple[str, str], _Transfer] = {}
         self._closing = threading.Event()
-        self._watcher: threading.Thread | None = None
+        self._watched = False
         #: What earlier runs left and is not looked at yet, and how much is being looked at.
         self._known: list[KnownReplica] = []
         self._unsettled = 0
@@ -161,7 +162,7 @@ class LiveCopies:
     def close(self) -> None:
         """End all commands."""
         self._closing.set()
-        for workers in (self._copying, self._chores, self._remembering):
+        for workers in (self._copying, self._chores, self._remembering, self._watching):
             workers.close()
         self._commands.close()
 
@@ -193,9 +194,9 @@ class LiveCopies:
         transfer = _Transfer(dataset, site, source, catalogue.datasets[dataset].size)
         self._ordered[dataset, site] = transfer
         self._copying.give(partial(self._carry_out, transfer))
-        if self._stores.measures and self._watcher is None:
-            self._watcher = threading.Thread(target=self._watch, name="copies-progress", daemon=True)
-            self._watcher.start()
+        if self._stores.measures and not self._watched:
+            self._watched = True
+            self._watching.give(self._watch)
         return ""
 
     def _drop(self, decision: d.Drop, catalogue: Catalogue) -> str:
@@ -253,13 +254,10 @@ class LiveCopies:
         return f"{why}; what is left could not be removed: {left}"
 
     def _watch(self) -> None:
-        """Tell how far copies are, on a thread of its own."""
+        """Tell how far copies are, on a worker's thread, until the end."""
         while not self._closing.wait(self._looks):
             for transfer in list(self._running.values()):
-                try:
-                    done = self._stores.size(transfer.dataset, transfer.site)
-                except Failure:
-                    return
+                done = self._stores.size(transfer.dataset, transfer.site)
                 if done is not None and done - transfer.told >= max(1, transfer.size // _PARTS):
                     self._mailbox.say(partial(self._progressed, transfer, done))
 

@@ -145,7 +145,7 @@ def make_run(
             if not journal.verify(LOOK_FOR_DAMAGE):
                 log.info("the journal is large; damage was looked for in a part of it")
             states = states_at_the_end(journal, catalogue, log, config.adapters)
-        _remind(adapter, journal, states, clock())
+        _remind(config, adapter, journal, states, clock())
         cluster = config.with_energy(_described(adapter))
         catalogue.check_energy(configs, cluster)
         meter = LatencyMeter(states.get(SAVED_AS), cluster_of=_cluster_of(config))
@@ -187,7 +187,9 @@ def _introduced(
     return plugins
 
 
-def _remind(adapter: ClusterAdapter, journal: Journal, states: Mapping[str, Any], now: float) -> None:
+def _remind(
+    config: Config, adapter: ClusterAdapter, journal: Journal, states: Mapping[str, Any], now: float
+) -> None:
     """Tell the adapter what the runs before had under way."""
     memory = remembered(journal, states, now)
     adapter.asked_before(memory.starts)
@@ -195,7 +197,8 @@ def _remind(adapter: ClusterAdapter, journal: Journal, states: Mapping[str, Any]
     adapter.wished_before(memory.frequencies)
     adapter.tiers_before(memory.tiers)
     adapter.moving_before(memory.moves)
-    adapter.replicas_before(memory.replicas)
+    if config.datasets:
+        adapter.replicas_before(journal.replicas())
 
 
 def _described(adapter: Any) -> ClusterDescription:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headway.adapter import KnownReplica, WishedFrequency
+from headway.adapter import WishedFrequency
 from headway.config import INSTALLED, Adapters
 from headway.daemon.replay import learned_by_predictors, recounted
 from headway.decisions import Decision
@@ -35,8 +35,6 @@ class Memory:
     tiers: Mapping[str, str]
     #: Job -> the move that was begun and has not ended.
     moves: Mapping[str, Decision]
-    #: Copies of datasets, as they were left.
-    replicas: Sequence[KnownReplica]
 
 
 def remembered(journal: Journal, states: Mapping[str, Any], now: float) -> Memory:
@@ -48,7 +46,6 @@ def remembered(journal: Journal, states: Mapping[str, Any], now: float) -> Memor
         journal.recent_frequencies(recent),
         journal.recent_tiers(now - TIERS),
         journal.open_moves(recent),
-        journal.replicas(),
     )
 
 

@@ -148,7 +148,7 @@ def test_the_end_of_the_daemon_ends_its_commands(stores: Stores) -> None:
     copies.takes(TO_B)
     pid = stores.reached("copy")
     copies.close()
-    until(gone(pid), what="the command is gone")
+    assert gone(pid)()
     assert "remove" not in stores.called()
 
 
