@@ -18,7 +18,8 @@ from headway.workload.jobs import TraceJob
 from headway_adapters.emulated import Faults
 from headway_adapters.federation.emulated import EmulatedFederation
 from headway_plugins.coscheduling.calls import metajob_of
-from headway_plugins.coscheduling.metajobs import MetajobOptions, Metajobs
+from headway_plugins.coscheduling.metajob_options import MetajobOptions
+from headway_plugins.coscheduling.metajobs import Metajobs
 from headway_plugins.policies.easy import Easy
 
 HOUR = 3600.0

@@ -13,7 +13,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation, Site, Sites
 from headway_adapters.emulated import Faults
-from headway_plugins.coscheduling.metajobs import MetajobOptions
+from headway_plugins.coscheduling.metajob_options import MetajobOptions
 from headway_plugins.coscheduling.reservations import ReservationOptions, Reservations
 from headway_plugins.placement.first_fit import FirstFit
 
