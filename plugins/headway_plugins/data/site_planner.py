@@ -13,8 +13,7 @@ that end at the same microsecond, by the sum of the ends of their jobs:
 
 - the last plan, jobs that have come since behind it;
 - each job where it is, in the order of the queue;
-- greedy: each job, in the order of the queue, to the slot where it can begin first, to its own site where
-  that is as good;
+- greedy: each job, in the order of the queue, to the slot where it can begin first;
 - the best plan that the genetic algorithm finds from these.
 
 An earlier one of this list is taken unless a later one is better, so that jobs do not move without a gain.
@@ -149,10 +148,7 @@ class _Numbered:
         free, found = self._free.copy(), [0] * len(self.jobs)
         for job in order:
             begins = np.maximum(free, self._arrivals[job])
-            ranks = np.floor(begins * 1e6 + 0.5) * 2
-            home = self._at.get(self.jobs[job].site)
-            if home is not None:
-                ranks -= home
+            ranks = np.floor(begins * 1e6 + 0.5)
             if (only := self._at.get(sites.get(job, ""))) is not None:
                 ranks = np.where(only, ranks, np.inf)
             found[job] = at = int(ranks.argmin())

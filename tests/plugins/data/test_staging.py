@@ -11,7 +11,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription, Dataset, Link, Site, Store
+from headway.model import ClusterDescription, Dataset, Dependency, Link, Site, Store
 from headway_adapters.emulated import Faults
 from headway_plugins.data.staging import Staging
 from headway_plugins.data.staging_options import StagingOptions
@@ -73,14 +73,37 @@ def test_the_reason_names_the_dataset_and_when_it_is_expected():
 
 def test_the_replica_that_was_used_least_recently_makes_room():
     small = Site("b", store=Store(capacity=1200))
+    datasets = [Dataset("d", 500, ("a",)), Dataset("e", 600, ("a",)), Dataset("f", 200, ("a",))]
     jobs = [
         job("b:1", "d", 10), job("b:2", "e", 10), job("b:3", "d", 10, submit=200),
         job("b:4", "f", 10, submit=300),
     ]  # fmt: skip
-    found = run(federated(A, small, links=[WIRE], datasets=[D, E, Dataset("f", 200, ("a",))]), jobs)
-    # The second dataset came later than the first one, which was read later.
+    found = run(federated(A, small, links=[WIRE], datasets=datasets), jobs)
+    # The second dataset came last, and the first one was read last.
     assert [(event.dataset, event.time) for event in told(found, ev.DatasetLost)] == [("e", 300.0)]
     assert found.starts["b:4"] == 325.0 and set(found.states.values()) == {"completed"}
+
+
+def test_a_job_in_the_queue_whose_dataset_is_lost_waits_for_it_again():
+    class Loses:
+        """Removes the dataset while a job that reads it waits for processors."""
+
+        @hookimpl
+        def startup(self, state):
+            state.wake_at(150.0, state.pools["b:q"])
+
+        @hookimpl
+        def react(self, state):
+            return [d.Drop("d", "b")] if state.now == 150.0 and state.catalogue.has("d", "b") else None
+
+    jobs = [job("b:1", "d", 10), job("b:2", seconds=300, submit=100), job("b:3", "d", 10, submit=120)]
+    found = run(federated(A, B, links=[WIRE], datasets=[D], size=1), jobs, Staging(), Loses())
+    assert [at for at, _ in decided(found, d.Copy)] == [0.0, 150.0]
+    assert found.starts["b:3"] == 400.0 and found.problems == []
+    late = run(federated(A, B, links=[WIRE], datasets=[D], size=1),
+               [job("b:1", "d", 10), job("b:2", seconds=60, submit=100), job("b:3", "d", 10, submit=120)],
+               Staging(), Loses())  # fmt: skip
+    assert late.starts["b:3"] == 215.0 and late.problems == [] and not told(late, ev.DecisionFailed)
 
 
 def test_what_a_running_job_reads_and_what_is_on_its_way_stays():
@@ -160,10 +183,12 @@ def test_a_job_that_may_not_start_has_nothing_copied():
 def test_the_figures_count_copies_drops_hits_and_waits():
     plugin = Staging()
     jobs = [job("b:1", "d", 10), job("b:2", "d", 10, submit=100), job("a:1", "d,e", 10)]
+    # What a job waits for another job is no wait for data.
+    jobs[:0] = [job("b:0", seconds=90), job("b:3", "d", 10, dependencies=(Dependency("ended", "b:0"),))]
     run(federated(A, B, links=[WIRE], datasets=[D, E]), jobs, plugin)
     assert plugin.told(None) == {
         "copies": 1, "bytes_copied": 600, "failed_copies": 0, "drops": 0,
-        "replica_hits": 3, "replica_misses": 1, "seconds_waited": 65.0,
+        "replica_hits": 4, "replica_misses": 1, "seconds_waited": 65.0,
     }  # fmt: skip
 
 
