@@ -96,10 +96,18 @@ def test_a_job_in_the_queue_whose_dataset_is_lost_waits_for_it_again():
         def react(self, state):
             return [d.Drop("d", "b")] if state.now == 150.0 and state.catalogue.has("d", "b") else None
 
+        @hookimpl
+        def control(self, state):
+            if state.now == 166.25:
+                said.append(state.why_waiting(state.jobs["b:3"]))
+
+    said = []
     jobs = [job("b:1", "d", 10), job("b:2", seconds=300, submit=100), job("b:3", "d", 10, submit=120)]
     found = run(federated(A, B, links=[WIRE], datasets=[D], size=1), jobs, Staging(), Loses())
     assert [at for at, _ in decided(found, d.Copy)] == [0.0, 150.0]
     assert found.starts["b:3"] == 400.0 and found.problems == []
+    # It is in no queue meanwhile, though nothing tried to start it.
+    assert said == ["it waits for dataset d (19 % of it has arrived from a, the rest is expected in 49 s)"]
     late = run(federated(A, B, links=[WIRE], datasets=[D], size=1),
                [job("b:1", "d", 10), job("b:2", seconds=60, submit=100), job("b:3", "d", 10, submit=120)],
                Staging(), Loses())  # fmt: skip
