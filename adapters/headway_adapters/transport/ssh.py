@@ -336,9 +336,7 @@ class _Link:
 
     # ------------------------------------------------------------------ sessions
 
-    def run(
-        self, argv: tuple[str, ...], line: bytes, given: bytes | None, timeout: float
-    ) -> Result:
+    def run(self, argv: tuple[str, ...], line: bytes, given: bytes | None, timeout: float) -> Result:
         """Run one line, with ``given`` on its standard input. Raises :class:`_Lost` if it was not started."""
         channel = self._open()
         began = time.monotonic()
