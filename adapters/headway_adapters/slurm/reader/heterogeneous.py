@@ -150,3 +150,14 @@ def _unfit(parts: Sequence[Component], pending: Sequence[Component], expected: i
 
 def _joined(placements: Iterable[Placement]) -> Placement:
     return tuple(pair for placement in placements for pair in placement)
+
+
+def how_many(numbers: str) -> int:
+    """``7-9,12`` -> 4; 0 for what is no such list."""
+    total = 0
+    for span in numbers.split(","):
+        first, dash, last = span.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            return 0
+        total += int(last) - int(first) + 1 if dash else 1
+    return total

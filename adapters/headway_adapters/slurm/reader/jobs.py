@@ -31,7 +31,7 @@ from headway_adapters.slurm.reader.dependencies import Conditions, read_dependen
 from headway_adapters.slurm.reader.detail import Detail
 from headway_adapters.slurm.reader.documents import JobRecord, decode, node_names
 from headway_adapters.slurm.reader.fates import Fates
-from headway_adapters.slurm.reader.heterogeneous import Component, combined
+from headway_adapters.slurm.reader.heterogeneous import Component, combined, how_many
 from headway_adapters.slurm.reader.holds import Hold, hold_of, said_by_user
 from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
@@ -39,7 +39,7 @@ from headway_adapters.slurm.reader.partitions import Partition, told
 from headway_adapters.slurm.reader.placement import placement_of
 from headway_adapters.slurm.reader.request import Requests, forgets_nodes, nodes_asked
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
-from headway_adapters.slurm.reader.routed import route_barrier, routed, submitted_first
+from headway_adapters.slurm.reader.routed import marks_of, route_barrier, routed, submitted_first
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import job_state
 from headway_adapters.slurm.reader.topology import Bounds
@@ -209,7 +209,7 @@ class _Reading:
         for each, found in zip(held, before, strict=True):
             if found:
                 each.add(key)
-        expected = _how_many(values.text(components[0].het_job_id_set))
+        expected = how_many(values.text(components[0].het_job_id_set))
         never = "" if self.site.backfills else _NEEDS_BACKFILL
         self.found.jobs[key], detail = combined(key, read, expected=expected, never=never)
         if detail is not None:
@@ -435,8 +435,7 @@ class _Reading:
             managed=managed,
             excluded=wanted.excluded,
             comment=values.text(record.comment),
-            route=marker.route(comment),
-            came=marker.origin(comment),
+            **marks_of(comment),
         )
         releasing = pin is not None and not hold.held and managed and pin.restarts == restarts
         waiting = _Waiting(record, pools, request, attributes, detail, blocked, held_by, releasing=releasing)
@@ -586,17 +585,6 @@ def _paused(record: JobRecord, started: float | None) -> float:
     if started is None or changed is None or ran is None or math.isinf(ran):
         return 0.0
     return max(0.0, changed - started - ran)
-
-
-def _how_many(numbers: str) -> int:
-    """``7-9,12`` -> 4; 0 for what is no such list."""
-    total = 0
-    for span in numbers.split(","):
-        first, dash, last = span.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            return 0
-        total += int(last) - int(first) + 1 if dash else 1
-    return total
 
 
 def _nice(value: Any) -> float | None:

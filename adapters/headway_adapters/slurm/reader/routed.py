@@ -32,6 +32,11 @@ def unmarked_label(record: JobRecord, words: Collection[str]) -> Label | None:
     return label_in(words) if not comment or comment.startswith(marker.NEW) else None
 
 
+def marks_of(comment: str) -> dict[str, Any]:
+    """The fields of :class:`headway_adapters.slurm.reader.detail.Detail` that an AdminComment gives."""
+    return {"route": marker.route(comment), "came": marker.origin(comment)}
+
+
 def route_barrier(comment: str) -> str:
     """Why the AdminComment of a job that is on its way keeps it from starting; "" if it does not."""
     mark = marker.route(comment)
