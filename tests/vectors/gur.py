@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from headway.errors import UserError
@@ -27,7 +28,14 @@ from headway_plugins.coscheduling.site_policy import SitePolicy
 
 def answer(case: dict[str, Any]) -> Any:
     """What the product says of a case; kinds and fields are those of the vectors' description."""
-    return KINDS[case.get("kind", "search")](case)
+    return KINDS[case.get("kind", "search")](given(case))
+
+
+def given(value: Any) -> Any:
+    """The value without the fields that are null, which stand for their defaults."""
+    if isinstance(value, dict):
+        return {name: given(part) for name, part in value.items() if part is not None}
+    return [given(part) for part in value] if isinstance(value, list) else value
 
 
 def book_of(site: dict[str, Any]) -> SiteBook:
@@ -110,12 +118,19 @@ REFUSED = {
 }  # fmt: skip
 
 
-def begin(case: dict[str, Any], metajob: dict[str, Any], sites: Sites) -> Search:
-    return Search(of_record(metajob), SearchOptions(**case.get("options", {})), sites.facts)
+def begin(case: dict[str, Any], metajob: dict[str, Any], sites: Sites) -> Search | dict[str, Any]:
+    """The search, or the result of a metajob that is refused before any call."""
+    usual = {"usage": "pipeline" if "stages" in metajob else "multiple"}
+    try:
+        return Search(of_record({**usual, **metajob}), SearchOptions(**case.get("options", {})), sites.facts)
+    except UserError as error:
+        return {**REFUSED, "why": str(error)}
 
 
-def step(search: Search, sites: Sites) -> bool:
+def step(search: Search | dict[str, Any], sites: Sites) -> bool:
     """One call; False: there is none."""
+    if isinstance(search, dict):
+        return False
     call = search.next()
     if isinstance(call, Done):
         return False
@@ -123,9 +138,11 @@ def step(search: Search, sites: Sites) -> bool:
     return True
 
 
-def run(search: Search, sites: Sites) -> dict[str, Any]:
+def run(search: Search | dict[str, Any], sites: Sites) -> dict[str, Any]:
     while step(search, sites):
         pass
+    if isinstance(search, dict):
+        return search
     done = search.next()
     assert isinstance(done, Done)
     return result(done)
@@ -133,11 +150,7 @@ def run(search: Search, sites: Sites) -> dict[str, Any]:
 
 def of_search(case: dict[str, Any]) -> dict[str, Any]:
     sites = Sites(case)
-    try:
-        found = run(begin(case, case["metajob"], sites), sites)
-    except UserError as error:
-        found = {**REFUSED, "why": str(error)}
-    return {**found, "left": sites.left()}
+    return {**run(begin(case, case["metajob"], sites), sites), "left": sites.left()}
 
 
 def of_race(case: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +166,8 @@ def of_race(case: dict[str, Any]) -> dict[str, Any]:
 def of_crash(case: dict[str, Any]) -> dict[str, Any]:
     sites = Sites(case)
     search = begin(case, case["metajob"], sites)
+    if isinstance(search, dict):
+        return {"before": {}, "finished": True, "journal": [], "recovered": [], "left": {}}
     for number in range(1, case["after"] + 1):
         call = search.next()
         if isinstance(call, Done):
@@ -209,7 +224,7 @@ def _request(book: SiteBook, op: str, now: float, what: dict[str, Any]) -> list[
 
 
 def of_queue(case: dict[str, Any]) -> dict[str, Any]:
-    book, now = book_of(case["site"]), case["now"]
+    book, now = book_of(case["site"]), case.get("now", case["site"].get("now", 0))
     starts = book.starts(now)
     return {
         "starts": {job.id: starts.get(job.id) for job in book.queue},
@@ -221,8 +236,7 @@ def of_vectors(case: dict[str, Any]) -> list[list[int]]:
     found = distributions(
         [(low, high) for low, high in case["machines"]], case["total"], case.get("node_step") or 1
     )
-    limit = case.get("limit")
-    return [list(vector) for number, vector in enumerate(found) if limit is None or number < limit]
+    return [list(vector) for vector in islice(found, case.get("limit"))]
 
 
 KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
