@@ -114,12 +114,12 @@ class SiteBook:
     def set(self, call: Call, now: float) -> Granted | Denied:
         """Reserve at the earliest place."""
         self._forget(now)
-        known = self._kept.get(call.name)
-        if known is not None:
-            return Granted(known.start, known.nodes)
         self._sets += 1
         if self._refuse_after is not None and self._sets > self._refuse_after:
             return Denied("refused")
+        known = self._kept.get(call.name)
+        if known is not None:
+            return Granted(known.start, known.nodes)
         answer = self._earliest(call, now)
         if isinstance(answer, Granted):
             kept = _Kept(call.name, call.account, answer.nodes, answer.start, answer.start + call.duration)

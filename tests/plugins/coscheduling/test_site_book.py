@@ -103,6 +103,12 @@ def test_a_name_that_is_there_is_the_same_reservation():
     assert book.show(0) == []
 
 
+def test_a_site_that_refuses_answers_no_set_more_not_even_a_repeated_set():
+    book = SiteBook(4, refuse_after=2)
+    assert book.set(wish(4, 10), 0) == book.set(wish(4, 10), 0) == Granted(0, 4)
+    assert book.set(wish(4, 10), 0) == Denied("refused")
+
+
 def test_bind_admits_one_job_and_may_be_repeated():
     book = site(8)
     book.set(wish(4, 10, 5), 0)
