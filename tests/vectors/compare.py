@@ -63,9 +63,15 @@ def alike(found: Any, expected: Any) -> bool:
 
 def main() -> int:
     sys.path.insert(0, str(HERE.parent))
-    wrong = [case for case in cases(list(map(Path, sys.argv[1:]))) if not alike(case.found(), case.expected)]
-    for case in wrong:
-        print(f"{case.name}\n  expected {case.expected}\n  found    {case.found()}")
+    wrong = 0
+    for case in cases(list(map(Path, sys.argv[1:]))):
+        try:
+            found = case.found()
+        except Exception as error:  # The next cases are compared whatever happens in this case.
+            found = f"{type(error).__name__}: {error}"
+        if not alike(found, case.expected):
+            wrong += 1
+            print(f"{case.name}\n  expected {case.expected}\n  found    {found}")
     return 1 if wrong else 0
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+
 import pytest
-from vectors.compare import Case, alike, cases_of
+from vectors.compare import Case, alike, cases_of, main
 from vectors.gur import answer
 
 CASES = cases_of("gur")
@@ -50,3 +54,16 @@ def test_only_so_many_vectors_are_made_as_are_asked_for() -> None:
     """All of them would take hours."""
     case = {"kind": "vectors", "machines": [[0, 100]] * 8, "total": 400, "limit": 2}
     assert answer(case) == [[100, 100, 100, 100, 0, 0, 0, 0], [100, 100, 100, 99, 1, 0, 0, 0]]
+
+
+def test_a_case_that_fails_stops_no_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [{"name": name, "case": {"kind": name}, "expected": []} for name in ("first", "second")]
+    (file := tmp_path / "gur_x.json").write_text(json.dumps({"system": "gur", "cases": said}))
+    monkeypatch.setattr(sys, "argv", ["compare.py", str(file)])
+    monkeypatch.setattr(sys, "path", sys.path)
+    assert main() == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if "found" in line] == [
+        "  found    KeyError: 'first'", "  found    KeyError: 'second'",
+    ]  # fmt: skip
