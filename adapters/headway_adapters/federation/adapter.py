@@ -357,8 +357,10 @@ class Federation(ClusterAdapter):
                 if self._copies.takes(decision):
                     outcomes[at].append(Outcome(True))
                     continue
-                if (outcome := self._between(decision, now)) is not None:
+                if (outcome := _sent_away(decision, self._names, self._routes)) is not None:
                     outcomes[at].append(outcome)
+                    if not outcome.accepted:
+                        self._refuse(decision, outcome.message, now)
                     continue
                 for name, own in self._routed(decision):
                     places, share = shares.setdefault(name, ([], []))
@@ -382,19 +384,6 @@ class Federation(ClusterAdapter):
             if isinstance(decision, d.Reserve) and not answers[0].accepted:
                 self._names.not_made(decision.reservation.id)
         return [together(answers) for answers in outcomes]
-
-    def _between(self, decision: d.Decision, now: float) -> Outcome | None:
-        """Begin a route to another cluster; None for every other decision."""
-        if not isinstance(decision, d.Route):
-            return None
-        source, target = self._names.job_place(decision.job_id), self._names.cluster_of(decision.pool)
-        if source[0] == target:
-            return None
-        pool = self._names.inward(target).rename(POOL, decision.pool)
-        outcome = self._routes.order(decision, source, target, pool)
-        if not outcome.accepted:
-            self._refuse(decision, outcome.message, now)
-        return outcome
 
     def _routed(self, decision: d.Decision) -> list[tuple[str, d.Decision]]:
         """The clusters that carry it out, each with the decision in its own names.
@@ -472,6 +461,16 @@ class Federation(ClusterAdapter):
         for member in self._members.values():
             member.join(end - time.monotonic())
         self._bell.close()
+
+
+def _sent_away(decision: d.Decision, names: Names, routes: LiveRoutes) -> Outcome | None:
+    """Begin a route to another cluster; None for every other decision."""
+    if not isinstance(decision, d.Route):
+        return None
+    source, target = names.job_place(decision.job_id), names.cluster_of(decision.pool)
+    if source[0] == target:
+        return None
+    return routes.order(decision, source, target, names.inward(target).rename(POOL, decision.pool))
 
 
 def _known_of(
