@@ -32,6 +32,8 @@ OTHERS = {
     "job", "state", "key", "value", "reservation", "decision", "policy", "signal",
     # A site is called by its cluster's name everywhere, and datasets belong to no cluster.
     "dataset", "site", "source",
+    # What a plugin is asked names things as all clusters' names are.
+    "plugin", "verb", "text",
 }  # fmt: skip
 #: The same in descriptions.
 OTHERS_OF = {

@@ -626,10 +626,10 @@ def test_options_add_and_torque_takes_capabilities() -> None:
         "set_frequency": ["clock", "{node}", "{hertz}"],
     }  # fmt: skip
     assert capabilities(actuators=actuators, reservations=True) - plain == {
-        "PowerDown", "PowerUp", "Reserve", "Unreserve", "SetFrequency",
+        "PowerDown", "PowerUp", "Reserve", "Unreserve", "Bind", "SetFrequency",
     }  # fmt: skip
     able = PbsAdapter.capable_of(ClusterDescription.flat(1), {"queues": ["q"], "reservations": True})
-    assert {kind.__name__ for kind in able} - plain == {"Reserve", "Unreserve"}
+    assert {kind.__name__ for kind in able} - plain == {"Reserve", "Unreserve", "Bind"}
     assert plain - capabilities(flavour="torque", reservations=True) == {"Resize"}
 
 
