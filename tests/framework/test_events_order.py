@@ -60,6 +60,7 @@ def test_a_clock_that_is_behind_does_not_start_a_job_before_its_submission():
 def test_every_event_says_when_it_comes_at_its_time():
     completions = {
         ev.JobStarted, ev.JobEnded, ev.JobRequeued, ev.JobReleasing, ev.ReservationEnded, ev.DecisionFailed,
+        ev.DatasetCopied, ev.DatasetLost, ev.CopyFailed,
     }  # fmt: skip
     kinds = set(ev.AnyEvent.__args__)
     assert {kind for kind in kinds if kind.phase == 0} == completions
