@@ -57,6 +57,7 @@ from headway_adapters.federation.composition import (
     failure_of,
     together,
 )
+from headway_adapters.federation.emulated import EmulatedFederation
 from headway_adapters.federation.hours import Hours
 from headway_adapters.federation.live_checks import check_transfers
 from headway_adapters.federation.live_copies import LiveCopies
@@ -76,6 +77,9 @@ _LEAVE = 5.0
 
 class Federation(ClusterAdapter):
     """Several clusters as one. See the module's text."""
+
+    #: What stands for it in emulation.
+    Emulated = EmulatedFederation
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ import pydantic
 
 from headway import __version__
 from headway.adapter import Outcome
-from headway.config import INSTALLED
+from headway.config import FEDERATION, INSTALLED
 from headway.decisions import Decision, PowerUp
 from headway.emulation.collector import quiet_collector
 from headway.emulation.delays import Delays, MeasuredDelays
@@ -135,7 +135,7 @@ class _Emulation:
         return _Parts(plugins, physics, cluster, adapter, self._scheduler(adapter, plugins))
 
     def _plugins(self) -> Plugins:
-        kind, configs = INSTALLED.get(_kind(self.given)), self.plugin_configs
+        kind, configs = _kind(self.given), self.plugin_configs
         self.catalogue.check_energy(configs, self.given)
         plugins = Plugins.load(configs, self.catalogue, kind.capable_of(self.given))
         if not plugins.implementations("schedule"):
@@ -149,7 +149,7 @@ class _Emulation:
         """The emulated cluster with its jobs. Faults and latencies have generators of their own."""
         seeds = np.random.SeedSequence(self.seed).spawn(3)
         jobs = self.jobs if physics.sharing is None else with_cpu_use(self.jobs, physics.sharing, self.seed)
-        adapter = INSTALLED.get(_kind(cluster))(
+        adapter = _kind(cluster)(
             cluster,
             jobs,
             commands=self.commands,
@@ -255,9 +255,9 @@ class _Emulation:
         )
 
 
-def _kind(cluster: ClusterDescription) -> str:
-    """The adapter that emulates it."""
-    return "emulated" if cluster.sites is None else "emulated-federation"
+def _kind(cluster: ClusterDescription) -> Any:
+    """The adapter that emulates it: of a cluster with sites, what stands for a federation."""
+    return INSTALLED.get("emulated") if cluster.sites is None else INSTALLED.get(FEDERATION).Emulated
 
 
 @dataclass(frozen=True)
