@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -14,6 +13,7 @@ from headway.config.section import Section
 from headway.errors import UserError, nearest
 from headway.inputs.durations import as_seconds
 from headway.inputs.sizes import ByteRate, Bytes
+from headway.inputs.time_zones import TimeZone
 from headway.model import ClusterDescription
 from headway.model.sites import WEEK, Dataset, Intake, Link, Site, Sites, Store, united
 from headway.model.transfers import Transfers
@@ -53,7 +53,7 @@ class SiteConfig(Section):
     """What a cluster is beside its batch system."""
 
     owner: str = pydantic.Field(default="", description="a name that plugins and reports may show")
-    zone: str = pydantic.Field(default="UTC", description="time zone of the calendar")
+    zone: TimeZone = pydantic.Field(default="UTC", description="time zone of the calendar")
     calendar: list[str] = pydantic.Field(
         default_factory=list,
         description="when jobs may start there: days and times, such as 'mon-fri 18:00-06:00'; default: "
@@ -77,15 +77,6 @@ class SiteConfig(Section):
     def _names_a_user(cls, value: list[str]) -> list[str]:
         if value and not any("{user}" in word for word in value):
             raise ValueError("a word with {user}")
-        return value
-
-    @pydantic.field_validator("zone")
-    @classmethod
-    def _there(cls, value: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(value)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from error
         return value
 
     @pydantic.field_validator("calendar")

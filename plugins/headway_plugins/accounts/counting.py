@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import pydantic
 
+from headway.inputs.time_zones import TimeZone
 from headway.workload.accounting import Ended, history_of
 from headway_plugins.accounts.calendar import Period
 from headway_plugins.accounts.options import OrFromSlurm, Seconds, Weight, is_from_slurm
@@ -37,7 +37,7 @@ class CountingOptions(pydantic.BaseModel):
     reset: Period = pydantic.Field(
         default="none", description="forget all usage daily, weekly (Sunday), monthly, quarterly or yearly"
     )
-    zone: str = pydantic.Field(default="UTC", description="the time zone in which these periods begin")
+    zone: TimeZone = pydantic.Field(default="UTC", description="the time zone in which these periods begin")
     billing: dict[str, Weight] = pydantic.Field(
         default={"processors": 1.0},
         description="units that a job is billed each second: for a processor, a GiB of memory, a generic "
@@ -58,15 +58,6 @@ class CountingOptions(pydantic.BaseModel):
 
     _entries: list[Entry] = pydantic.PrivateAttr(default_factory=list)
     _past: list[Ended] = pydantic.PrivateAttr(default_factory=list)
-
-    @pydantic.field_validator("zone")
-    @classmethod
-    def _there(cls, value: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(value)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from error
-        return value
 
     @pydantic.model_validator(mode="after")
     def _read(self, info: pydantic.ValidationInfo) -> CountingOptions:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from typing import Annotated
 
 import pydantic
 
+from headway.inputs.time_zones import TimeZone
 from headway_plugins.calendars.windows import Dates, Window
 
 #: Such a name can be a reservation's in every batch system.
@@ -18,7 +18,7 @@ class WindowsOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    zone: str = pydantic.Field(default="UTC", description="time zone of all times of day")
+    zone: TimeZone = pydantic.Field(default="UTC", description="time zone of all times of day")
     holidays: dict[str, Dates] = pydantic.Field(
         default={}, description="name of a holiday -> its date or dates"
     )
@@ -27,15 +27,6 @@ class WindowsOptions(pydantic.BaseModel):
         description="name of a window -> from, to or for, days, nth, except, pool, nodes, processors, "
         "users, accounts",
     )
-
-    @pydantic.field_validator("zone")
-    @classmethod
-    def _there(cls, value: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(value)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from error
-        return value
 
     @pydantic.model_validator(mode="after")
     def _known_days(self) -> WindowsOptions:

@@ -31,7 +31,6 @@ wake: :mod:`~headway_plugins.energy.capped_waking`; running jobs:
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -51,6 +50,7 @@ from headway.events import (
     PoolChanged,
 )
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.time_zones import TimeZone
 from headway.plugins import Traits
 from headway.results import RunResult
 from headway.state import Barrier, Job, State, Status
@@ -96,7 +96,7 @@ class PowerCap(Plugin):
             default=None,
             description="caps by the price of energy: {file: prices.csv, caps: [{above: PRICE, watts: N}]}",
         )
-        timezone: str = pydantic.Field(
+        timezone: TimeZone = pydantic.Field(
             default="UTC", description="time zone of the windows, and of prices whose times name no zone"
         )
         slow: bool = pydantic.Field(
@@ -106,15 +106,6 @@ class PowerCap(Plugin):
         overtake: bool = pydantic.Field(
             default=False, description="let later jobs start before a job that the cap delays"
         )
-
-        @pydantic.field_validator("timezone")
-        @classmethod
-        def _known(cls, value: str) -> str:
-            try:
-                zoneinfo.ZoneInfo(value)
-            except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-                raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from None
-            return value
 
         @pydantic.model_validator(mode="after")
         def _something(self) -> PowerCap.Options:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pydantic
 
 from headway.inputs.durations import as_seconds
+from headway.inputs.time_zones import TimeZone
 from headway_plugins.preemption.rules import known_signal
 from headway_plugins.sites.tariffs import Tariff, read_tariffs
 
@@ -44,7 +44,9 @@ class FollowOptions(pydantic.BaseModel):
     carbon: dict[str, _Value | Path] = pydantic.Field(
         default={}, description="site -> what a processor-hour emits, as price; column carbon"
     )
-    timezone: str = pydantic.Field(default="UTC", description="time zone of times in files that name none")
+    timezone: TimeZone = pydantic.Field(
+        default="UTC", description="time zone of times in files that name none"
+    )
     gain: Seconds = pydantic.Field(
         default=600.0, description="least gain by calendar, load and data for which a job moves, in seconds"
     )
@@ -86,15 +88,6 @@ class FollowOptions(pydantic.BaseModel):
 
     _prices: dict[str, Tariff] = pydantic.PrivateAttr({})
     _carbons: dict[str, Tariff] = pydantic.PrivateAttr({})
-
-    @pydantic.field_validator("timezone")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(value)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from None
-        return value
 
     @pydantic.field_validator("linger")
     @classmethod
