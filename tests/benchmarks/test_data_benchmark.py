@@ -9,11 +9,11 @@ from time import process_time
 import numpy as np
 import pytest
 
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import MODES
 from headway_plugins.data.generate import Recipe, generate
 from headway_plugins.data.genetic import Genetics, evolve
 from headway_plugins.data.population import Fitness
+from headway_plugins.draws import Draws
 
 pytestmark = pytest.mark.benchmark
 #: Jobs, and datasets; 20 nodes and stores.

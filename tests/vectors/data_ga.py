@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import WITHOUT_STORES, evaluate, micro
 from headway_plugins.data.generate import Recipe, generate
 from headway_plugins.data.genetic import Genetics, cross_order, cross_string, evolve, reverse, select
 from headway_plugins.data.greedy import greedy
 from headway_plugins.data.model import Batch, Replica, Tables, lower_bound
 from headway_plugins.data.population import Fitness
+from headway_plugins.draws import Draws
 
 
 class Listed:

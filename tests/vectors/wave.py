@@ -116,7 +116,7 @@ def _told(run: Run, draws: Draws, case: dict[str, Any]) -> dict[str, Any]:
             for course in run.courses
         ],
         "metrics": {name: getattr(figures, name) for name in METRICS},
-        "drawn": draws.drawn,
+        "drawn": draws.count,
     }  # fmt: skip
     if case.get("trace", True):
         found["trace"] = [

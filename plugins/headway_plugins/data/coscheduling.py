@@ -38,12 +38,12 @@ from headway.model.sites import DATA, MOVABLE
 from headway.plugins import Again, Study, Traits
 from headway.report.quantities import duration
 from headway.state import Job, PoolState, State, Status
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.site_planner import NEVER, Planning, SitePlan, Snapshot, Waiting, plan_sites
 from headway_plugins.data.site_slots import pool_for, pools_of, slots_of, travel
 from headway_plugins.data.staging import OBSERVED, Staging, waits_for_data
 from headway_plugins.data.staging_options import GeneticOptions, GreedyOptions, StagingOptions
 from headway_plugins.data.stores import why_never
+from headway_plugins.draws import Draws
 
 _INF = float("inf")
 _PAPER = (

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.model import Batch, K
+from headway_plugins.draws import Draws
 
 #: The least value, and how many there are: MB, kbps over the wide area, kbps in the local network.
 SIZES, WIDE, LOCAL = (50, 1451), (700, 601), (7000, 6001)

@@ -31,11 +31,11 @@ from itertools import pairwise
 import numpy as np
 
 from headway.errors import UserError
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import Mode
 from headway_plugins.data.greedy import least_loaded
 from headway_plugins.data.model import Floats, Ints, Tables
 from headway_plugins.data.population import Fitness
+from headway_plugins.draws import Draws
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import Course, Mode, evaluate, micro
 from headway_plugins.data.model import Tables
+from headway_plugins.draws import Draws
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headway.errors import UserError
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import Course, Mode, Turn, evaluate, micro
 from headway_plugins.data.genetic import Genetics, evolve
 from headway_plugins.data.greedy import least_loaded
 from headway_plugins.data.model import Ints, Replica, Tables
+from headway_plugins.draws import Draws
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,11 @@ from math import factorial
 
 import numpy as np
 
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import evaluate, micro
 from headway_plugins.data.genetic import Genetics, evolve
 from headway_plugins.data.model import Ints, Tables
 from headway_plugins.data.planner import overtaken_at_most
+from headway_plugins.draws import Draws
 
 #: In place of an infinite time, in seconds: thirty years.
 NEVER = 1e9

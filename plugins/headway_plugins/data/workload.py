@@ -17,9 +17,9 @@ from headway.model import JobDescription, Request
 from headway.model.sites import DATA
 from headway.plugins import Traits
 from headway.workload import TraceJob, Workload, WorkloadModel
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.generate import Recipe, generate
 from headway_plugins.data.model import Batch, K
+from headway_plugins.draws import Draws
 
 
 class CmsOptions(BaseModel):

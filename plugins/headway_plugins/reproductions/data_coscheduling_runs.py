@@ -13,12 +13,12 @@ from time import process_time
 import numpy as np
 
 from headway.experiment.campaign import Row
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import Mode
 from headway_plugins.data.generate import Recipe, generate
 from headway_plugins.data.genetic import Genetics, evolve
 from headway_plugins.data.greedy import greedy
 from headway_plugins.data.model import Batch, Tables, lower_bound
+from headway_plugins.draws import Draws
 
 MAKESPAN, BOUND, SECONDS, LAST = "makespan", "makespan / lower bound", "run time", "last improvement"
 

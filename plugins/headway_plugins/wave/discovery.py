@@ -59,8 +59,8 @@ class Points:
 
     def owner(self, request: Request) -> int:
         """The owner of a random point."""
-        x = self._draws.number() * WIDTH
-        y = request.low + self._draws.number() * request.height
+        x = self._draws.unit() * WIDTH
+        y = request.low + self._draws.unit() * request.height
         return self._overlay.owner(x, y)
 
 

@@ -1,4 +1,4 @@
-"""Random choices from one stream of numbers in [0, 1), so that a run can be repeated number by number."""
+"""Random choices of a run of the peer network: lengths of time may be exact."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from headway_plugins import draws
+
 #: A time or a length of time, hours: a fraction where a run is exact.
 Hours = float | Fraction
 
@@ -14,47 +16,40 @@ Hours = float | Fraction
 _BLOCK = 1024
 
 
-class Draws:
-    """Choices of which each uses one number of the stream."""
+class Draws(draws.Draws):
+    """Choices of which each uses one number of a stream."""
 
     def __init__(self, numbers: Iterable[float], *, exact: bool = False) -> None:
         """``exact``: lengths of time are fractions of the numbers' decimal text."""
-        self._numbers = iter(numbers)
+        super().__init__(_Stream(numbers))
         self._exact = exact
-        #: Numbers that have been used.
-        self.drawn = 0
 
     @classmethod
     def of(cls, generator: np.random.Generator, *, exact: bool = False) -> Draws:
         """Choices from a generator, which nothing else may use from now on."""
-        return cls(_stream(generator), exact=exact)
-
-    def number(self) -> float:
-        """The next number in [0, 1). Raises ValueError if the stream has ended."""
-        found = next(self._numbers, None)
-        if found is None:
-            raise ValueError(f"expected a further random number, found {self.drawn} in all")
-        self.drawn += 1
-        return found
-
-    def below(self, count: int) -> int:
-        """A whole number from 0 to ``count - 1``."""
-        return int(self.number() * count)
+        return cls(_blocks(generator), exact=exact)
 
     def hours(self, least: float, most: float) -> Hours:
         """A length of time between two whole numbers of hours."""
-        found = self.number()
+        found = self.unit()
         return least + (most - least) * (Fraction(str(found)) if self._exact else found)
 
-    def permutation(self, count: int) -> list[int]:
-        """The numbers below ``count`` in a random order, from the last place to the second."""
-        found = list(range(count))
-        for at in range(count - 1, 0, -1):
-            other = self.below(at + 1)
-            found[at], found[other] = found[other], found[at]
-        return found
+
+class _Stream:
+    """Numbers in turn as a source of choices."""
+
+    def __init__(self, numbers: Iterable[float]) -> None:
+        self.random = _to_the_end(numbers).__next__
 
 
-def _stream(generator: np.random.Generator) -> Iterator[float]:
+def _to_the_end(numbers: Iterable[float]) -> Iterator[float]:
+    """Each number, and then ValueError."""
+    count = 0
+    for count, number in enumerate(numbers, start=1):  # noqa: B007 (told at the end)
+        yield number
+    raise ValueError(f"expected a further random number, found {count} in all")
+
+
+def _blocks(generator: np.random.Generator) -> Iterator[float]:
     while True:
         yield from generator.random(_BLOCK).tolist()

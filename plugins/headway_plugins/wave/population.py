@@ -134,6 +134,6 @@ def _jobs(seed: int, hosts: int, clients: float, days: int) -> list[Job]:
     found = []
     for day in range(days):
         for client in draws.permutation(hosts)[: int(clients * hosts + 0.5)]:
-            submit = day * ZONES + ZONES * draws.number()
-            found.append(Job(submit, SHORTEST + SPREAD * draws.number(), client))
+            submit = day * ZONES + ZONES * draws.unit()
+            found.append(Job(submit, SHORTEST + SPREAD * draws.unit(), client))
     return found

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.generate import Recipe, generate
 from headway_plugins.data.model import Batch, Replica, Tables
+from headway_plugins.draws import Draws
 
 #: Two remote stores, two local stores, two nodes, three objects, five jobs.
 SMALL = Batch(

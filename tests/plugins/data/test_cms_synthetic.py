@@ -5,9 +5,9 @@ import pytest
 from pydantic import ValidationError
 
 from headway.model.sites import datasets_of
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.generate import Recipe, generate
 from headway_plugins.data.workload import CmsOptions, CmsSynthetic
+from headway_plugins.draws import Draws
 
 MODEL = CmsSynthetic().register_workloads()["cms-synthetic"]
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import MODES, evaluate
 from headway_plugins.data.generate import Recipe, generate
 from headway_plugins.data.genetic import Genetics, cross_order, cross_string, evolve, reverse, select
 from headway_plugins.data.greedy import greedy, least_loaded
 from headway_plugins.data.population import Fitness
+from headway_plugins.draws import Draws
 
 SEEDS = st.integers(0, 10**9)
 

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import MODES, evaluate
 from headway_plugins.data.planner import (
     Copy,
@@ -23,6 +22,7 @@ from headway_plugins.data.planner import (
     overtaken_at_most,
     plan,
 )
+from headway_plugins.draws import Draws
 
 #: Bytes a second.
 RATES = {("far", "s1"): 10.0, ("far", "s2"): 20.0}

@@ -11,7 +11,6 @@ from data_batches import random_plans, random_tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway_plugins.data.draws import Draws
 from headway_plugins.data.evaluation import evaluate
 from headway_plugins.data.population import Fitness
 from headway_plugins.data.site_planner import (
@@ -24,6 +23,7 @@ from headway_plugins.data.site_planner import (
     dispatch,
     plan_sites,
 )
+from headway_plugins.draws import Draws
 
 SEEDS = st.integers(0, 10**9)
 QUICK = Planning(evaluations=400, children=20, parents=5)

@@ -35,7 +35,7 @@ def test_most_nights_draws_among_equals_only(number, target):
     """At 10.5 the wavezones 1 and 2 have three zones in night each."""
     draws = Draws([number])
     assert Wavezones(6).target(Target.MOST_NIGHT, 10, draws) == target
-    assert draws.drawn == 1
+    assert draws.count == 1
 
 
 @pytest.mark.parametrize(("number", "target"), [(0.0, 0), (0.16, 0), (0.2, 1), (0.99, 2)])
