@@ -185,12 +185,8 @@ class EmulatedFederation(ClusterAdapter):
 
     def _alive(self) -> bool:
         """Whether a job runs or comes somewhere, or something is on its way between the clusters."""
-        for one in self._moments:
-            if one.alive:
-                break
-        else:
-            if not self._between.busy:
-                return False
+        if not self._between.busy and not any(one.alive for one in self._moments):
+            return False
         self._alive_at = self._now
         return True
 

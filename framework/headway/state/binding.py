@@ -10,6 +10,7 @@ from headway.state.facts import Facts
 from headway.state.moves import Undo
 from headway.state.queues import leave_queue
 from headway.state.records import Job, Status, unconditional
+from headway.state.routes import pending_job
 from headway.state.waiting import queue_or_wait
 
 
@@ -19,11 +20,7 @@ def bind(state: Facts, decision: Bind) -> Undo:
     Raises :class:`headway.errors.StateError`, and changes nothing, if the job is not pending or on its way to
     another pool, or if there is no such reservation.
     """
-    job = state.jobs.get(decision.job_id)
-    if job is None:
-        raise StateError(f"job {decision.job_id} is not known")
-    if job.status not in (Status.PENDING, Status.WAITING):
-        raise StateError(f"job {job.id} is {job.status.value}")
+    job = pending_job(state, decision.job_id)
     if job.bound_for:
         raise StateError(f"job {job.id} is on its way to pool {job.bound_for!r}")
     name = decision.reservation_id

@@ -11,17 +11,23 @@ from headway.state.records import Job, Status
 from headway.state.waiting import queue_or_wait
 
 
+def pending_job(state: Facts, job_id: str) -> Job:
+    """The job, which is pending; :class:`headway.errors.StateError` if it is not."""
+    job = state.jobs.get(job_id)
+    if job is None:
+        raise StateError(f"job {job_id} is not known")
+    if job.status not in (Status.PENDING, Status.WAITING):
+        raise StateError(f"job {job.id} is {job.status.value}")
+    return job
+
+
 def route(state: Facts, decision: Route) -> Undo:
     """The job is on its way to that pool.
 
     Raises :class:`headway.errors.StateError`, and changes nothing, if the job is not pending or on its way
     already, or if there is no such pool, or it is the job's own.
     """
-    job = state.jobs.get(decision.job_id)
-    if job is None:
-        raise StateError(f"job {decision.job_id} is not known")
-    if job.status not in (Status.PENDING, Status.WAITING):
-        raise StateError(f"job {job.id} is {job.status.value}")
+    job = pending_job(state, decision.job_id)
     if job.bound_for:
         raise StateError(f"job {job.id} is on its way to pool {job.bound_for!r} already")
     if decision.pool not in state.pools:
