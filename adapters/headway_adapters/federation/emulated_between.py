@@ -201,10 +201,8 @@ class Between:
 
     def _drop(self, decision: d.Drop) -> str:
         catalogue, dataset, site = self._catalogue, decision.dataset, decision.site
-        if not catalogue.has(dataset, site):
-            return f"{site} does not have dataset {dataset}"
-        if catalogue.original(dataset, site):
-            return f"dataset {dataset} was at {site} from the beginning and stays there"
+        if why := catalogue.why_no_drop(dataset, site):
+            return why
         if any((one.dataset, one.source) == (dataset, site) for one in catalogue.copies.values()):
             return f"dataset {dataset} is being copied from {site}"
         readers = (job for job in self._adapters[site].running if dataset in self._needs.get(job, ()))

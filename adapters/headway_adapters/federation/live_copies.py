@@ -203,10 +203,8 @@ class LiveCopies:
         dataset, site = decision.dataset, decision.site
         if (dataset, site) in catalogue.copies:
             return f"dataset {dataset} is on its way to {site}, or it is not known yet whether it is there"
-        if dataset not in catalogue.datasets or not catalogue.has(dataset, site):
-            return f"{site} does not have dataset {dataset}"
-        if catalogue.original(dataset, site):
-            return f"dataset {dataset} was at {site} from the beginning and stays there"
+        if why := catalogue.why_no_drop(dataset, site):
+            return why
         if (dataset, site) in self._dropping:
             return f"dataset {dataset} is being removed from {site} already"
         if any((one.dataset, one.source) == (dataset, site) for one in self._ordered.values()):

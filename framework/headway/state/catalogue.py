@@ -117,6 +117,14 @@ class Catalogue:
             return f"the store of {site} has room for {room:.0f} bytes, and dataset {dataset} has {size}"
         return ""
 
+    def why_no_drop(self, dataset: str, site: str) -> str:
+        """Why the site has no copy of the dataset that may be removed; "" if it has."""
+        if not self.has(dataset, site):
+            return f"{site} does not have dataset {dataset}"
+        if self.original(dataset, site):
+            return f"dataset {dataset} was at {site} from the beginning and stays there"
+        return ""
+
     # ------------------------------------------------------------------ what happens
 
     def begins(self, dataset: str, site: str, source: str, now: float) -> Copying:
