@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from headway import events as ev
@@ -15,10 +16,14 @@ from headway.engine import Engine
 from headway.hookspecs import hookimpl
 from headway.model import (
     ClusterDescription,
+    Dataset,
     JobDescription,
+    Link,
     NodeDescription,
     PoolDescription,
     Request,
+    Site,
+    Sites,
 )
 from headway.plugins import Plugins
 from headway.results import JobResult
@@ -70,6 +75,22 @@ def node_cluster(
         node if node.pools else NodeDescription(**{**_fields(node), "pools": (pools[0],)}) for node in nodes
     )
     return ClusterDescription("cluster", tuple(PoolDescription(name) for name in pools), placed, **more)
+
+
+def federated(
+    *sites: Site, links: Iterable[Link] = (), datasets: Iterable[Dataset] = (), size: int = 4
+) -> ClusterDescription:
+    """Sites with a flat pool ``SITE:q`` each."""
+    placed = tuple(msgspec.structs.replace(site, pools=(f"{site.name}:q",)) for site in sites)
+    pools = tuple(PoolDescription(f"{site.name}:q", size) for site in sites)
+    return ClusterDescription("all", pools, sites=Sites(placed, tuple(links), tuple(datasets)))
+
+
+def traced_at_home(
+    name: str, processors: int = 1, seconds: float = 100, submit: float = 0, **more: Any
+) -> TraceJob:
+    """A job ``SITE:NUMBER`` of the pool of its site."""
+    return traced(name, processors, seconds, submit, pool=f"{name.partition(':')[0]}:q", **more)
 
 
 def alike(count: int, processors: int, **more: Any) -> tuple[NodeDescription, ...]:
@@ -133,6 +154,11 @@ class Run:
     @property
     def states(self) -> dict[str, str]:
         return {result.job.id: result.state for result in self.adapter.results()}
+
+
+def told(run: Run, *kinds: type[ev.Event]) -> list[Any]:
+    """The events of these kinds that the cluster told."""
+    return [event for event in run.adapter.told if isinstance(event, kinds)]
 
 
 class _Quiet:

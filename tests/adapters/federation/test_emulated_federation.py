@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
-from building import Run, emulate, traced
+from building import emulate, federated, told, traced
+from building import traced_at_home as job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,26 +15,13 @@ from headway import decisions as d
 from headway import events as ev
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription, Dataset, Link, PoolDescription, Site, Sites, Store
-from headway.workload.jobs import Follows, TraceJob
+from headway.model import ClusterDescription, Dataset, Link, PoolDescription, Site, Store
+from headway.workload.jobs import Follows
 from headway_adapters.emulated import Faults
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
 
 HOUR, DAY = 3600.0, 86400.0
-
-
-def federated(
-    *sites: Site, links: Iterable[Link] = (), datasets: Iterable[Dataset] = (), size: int = 4
-) -> ClusterDescription:
-    """Sites with one flat pool each."""
-    placed = tuple(msgspec.structs.replace(site, pools=(f"{site.name}:q",)) for site in sites)
-    pools = tuple(PoolDescription(f"{site.name}:q", size) for site in sites)
-    return ClusterDescription("all", pools, sites=Sites(placed, tuple(links), tuple(datasets)))
-
-
-def job(name: str, processors: int = 1, seconds: float = 100, submit: float = 0, **more: Any) -> TraceJob:
-    return traced(name, processors, seconds, submit, pool=f"{name.partition(':')[0]}:q", **more)
 
 
 class Wishes:
@@ -53,10 +40,6 @@ class Wishes:
         due = [decision for time, decision in self.wishes if time <= state.now]
         self.wishes = [wish for wish in self.wishes if wish[0] > state.now]
         return due
-
-
-def told(run: Run, *kinds: type[ev.Event]) -> list[ev.Event]:
-    return [event for event in run.adapter.told if isinstance(event, kinds)]
 
 
 A, B = Site("a"), Site("b")

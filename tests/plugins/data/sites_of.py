@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-from building import Run, traced
+from building import Run, traced_at_home
 
 from headway import decisions as d
-from headway import events as ev
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription, Dataset, Link, PoolDescription, Site, Sites
 from headway.model.sites import datasets_of
 from headway.workload.jobs import TraceJob
-
-
-def federated(
-    *sites: Site, links: Iterable[Link] = (), datasets: Iterable[Dataset] = (), size: int = 4
-) -> ClusterDescription:
-    """Sites with a flat pool ``SITE:q`` each."""
-    placed = tuple(msgspec.structs.replace(site, pools=(f"{site.name}:q",)) for site in sites)
-    pools = tuple(PoolDescription(f"{site.name}:q", size) for site in sites)
-    return ClusterDescription("all", pools, sites=Sites(placed, tuple(links), tuple(datasets)))
 
 
 def job(
@@ -31,13 +18,7 @@ def job(
 ) -> TraceJob:  # fmt: skip
     """A job ``SITE:NUMBER`` of the pool of its site; ``data``: names with commas between them."""
     attributes = {**({"data": data} if data else {}), **({"movable": "yes"} if movable else {})}
-    pool = f"{name.partition(':')[0]}:q"
-    return traced(name, processors, seconds, submit, pool=pool, attributes=attributes or None, **more)
-
-
-def told(run: Run, *kinds: type[ev.Event]) -> list[ev.Event]:
-    """Events of these kinds."""
-    return [event for event in run.adapter.told if isinstance(event, kinds)]
+    return traced_at_home(name, processors, seconds, submit, attributes=attributes or None, **more)
 
 
 def decided(run: Run, *kinds: type[d.Decision]) -> list[tuple[float, d.Decision]]:

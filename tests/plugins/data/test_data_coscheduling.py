@@ -7,10 +7,10 @@ import json
 import msgspec
 import numpy as np
 import pytest
-from building import emulate
+from building import emulate, federated, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sites_of import DataAreThere, decided, federated, job, told, why
+from sites_of import DataAreThere, decided, job, why
 
 from headway import decisions as d
 from headway import events as ev

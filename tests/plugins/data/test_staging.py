@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from building import emulate
-from sites_of import DataAreThere, decided, federated, job, told, why
+from building import emulate, federated, told
+from sites_of import DataAreThere, decided, job, why
 
 from headway import decisions as d
 from headway import events as ev

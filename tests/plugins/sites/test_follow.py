@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import pytest
-from building import Run, emulate, plugged, traced
+from building import Run, emulate, federated, plugged, traced
+from building import traced_at_home as job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from headway import events as ev
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
 from headway.inquiry.sentences import explain
-from headway.model import ClusterDescription, Dataset, Link, PoolDescription, Site, Sites, Store
+from headway.model import ClusterDescription, Dataset, Link, PoolDescription, Site, Store
 from headway.scheduler import Scheduler, plain_clock
 from headway.workload.jobs import TraceJob
 from headway_adapters.federation.emulated import EmulatedFederation
@@ -32,19 +31,6 @@ MONDAY = 4 * DAY
 
 def follow(**options: Any) -> Follow:
     return Follow(Follow.Options(**{"movable": "all", **options}))
-
-
-def federated(
-    *sites: Site, links: Iterable[Link] = (), datasets: Iterable[Dataset] = (), size: int = 4
-) -> ClusterDescription:
-    """Sites with one flat pool each."""
-    placed = tuple(msgspec.structs.replace(site, pools=(f"{site.name}:q",)) for site in sites)
-    pools = tuple(PoolDescription(f"{site.name}:q", size) for site in sites)
-    return ClusterDescription("all", pools, sites=Sites(placed, tuple(links), tuple(datasets)))
-
-
-def job(name: str, processors: int = 1, seconds: float = 100, submit: float = 0, **more: Any) -> TraceJob:
-    return traced(name, processors, seconds, submit, pool=f"{name.partition(':')[0]}:q", **more)
 
 
 def daily(name: str, begin: float, end: float, **more: Any) -> Site:
