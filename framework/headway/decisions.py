@@ -228,6 +228,18 @@ class Drop(Decision, frozen=True):
     reason: str = ""
 
 
+class Tell(Decision, frozen=True):
+    """Write a letter to a user. The engine has it delivered: no cluster is asked. At most once, and no event
+    says what became of it."""
+
+    #: The user's name, as the batch system has it.
+    user: str
+    #: One line.
+    subject: str
+    text: str
+    reason: str = ""
+
+
 AnyDecision = (
     Start
     | Hold
@@ -254,6 +266,7 @@ AnyDecision = (
     | Bind
     | Copy
     | Drop
+    | Tell
 )
 
 #: By name, as configurations and plugins name them.
@@ -263,8 +276,12 @@ DECISION_TYPES: dict[str, type[Decision]] = {
         Start, Hold, Release, Suspend, Resume, Checkpoint, Migrate, Signal, Requeue, Kill, Cancel,
         SetTimeLimit, Annotate, Resize, SwapTiers, SetFrequency, PowerDown, PowerUp, Reserve, Unreserve,
         SubmitSubjob, Route, Bind, Copy, Drop,
+        Tell,
     )
 }  # fmt: skip
+
+#: What the engine itself carries out: no adapter is asked for it, and every plugin can decide it.
+OF_THE_ENGINE: frozenset[type[Decision]] = frozenset({Tell})
 
 
 class Answer(msgspec.Struct, frozen=True):

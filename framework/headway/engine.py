@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import structlog
 
 from headway.adapter import ClusterAdapter, Outcome
-from headway.decisions import Decision, Start
+from headway.decisions import OF_THE_ENGINE, Decision, Start, Tell
 from headway.events import Event
 from headway.inquiry.cycles import Cycle
 from headway.journal import JournalWriter, NullJournal
@@ -27,6 +27,12 @@ from headway.scheduler import Scheduler
 
 #: Between checkpoints of the plugins' states in the journal.
 CHECKPOINT_CYCLES = 500
+
+#: Characters of a letter's user and subject that the log is told.
+_SHOWN = 200
+
+#: What became of a letter where none are sent.
+_NOT_SENT = "the letter would have been sent"
 
 #: A daemon tells the log at least so often, in seconds, of a problem that goes on.
 REMIND = 3600.0
@@ -62,6 +68,13 @@ class RequestSource(Protocol):
         """A plugin failed, or something made no sense; the log has it already."""
 
 
+class LetterCarrier(Protocol):
+    """What has letters to users delivered. Called by the engine's thread only."""
+
+    def send(self, tell: Tell) -> Outcome:
+        """Take a letter: returns at once, whatever becomes of the letter, and raises nothing."""
+
+
 class Engine:
     """Runs one scheduler on one cluster until told to stop or until the cluster has no more to say."""
 
@@ -76,13 +89,15 @@ class Engine:
         on_decisions: Callable[[float, Sequence[Decision], Sequence[Outcome]], None] | None = None,
         requests: RequestSource | None = None,
         latencies: LatencyMeter | None = None,
+        letters: LetterCarrier | None = None,
         succeeds: Callable[[Stopped], bool] | None = None,
         log: Any = None,
     ) -> None:
         """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
         outcomes)`` after decisions were applied, or only journalled in monitor mode. ``requests`` are
         users' wishes, which become events of the next cycle; each wish wakes the adapter. ``latencies``
-        measures how long the cluster takes.
+        measures how long the cluster takes. ``letters`` has letters to users delivered; None, or another mode
+        than drive: it is only said that they would be.
 
         ``succeeds(why)`` is asked after the cycle in which the run was told to end for another (a reload, the
         clock), whether that engine is ready; if not, this engine goes on. It may be asked again before the
@@ -99,6 +114,7 @@ class Engine:
         self._on_decisions = on_decisions
         self._requests = requests
         self._latencies = latencies
+        self._letters = letters if mode is Mode.DRIVE else None
         self._log = log if log is not None else structlog.get_logger("headway.engine")
         self._stop: Stopped | None = None
         self._seq = 0
@@ -161,7 +177,7 @@ class Engine:
 
     def _loop(self) -> Stopped:
         adapter, scheduler = self.adapter, self.scheduler
-        wait, next_wakeup, step, apply = adapter.wait, scheduler.next_wakeup, scheduler.step, adapter.apply
+        wait, next_wakeup, step, apply = adapter.wait, scheduler.next_wakeup, scheduler.step, self._apply
         problems, notices = scheduler.problems, scheduler.notices
         on_cycle, on_decisions = self._on_cycle, self._on_decisions
         plain = not self.journal.enabled and self.mode is not Mode.MONITOR and self._requests is None
@@ -217,7 +233,7 @@ class Engine:
             if self.mode is Mode.MONITOR:
                 outcomes = _not_applied(decisions)
             else:
-                outcomes = self.adapter.apply(now, decisions)
+                outcomes = self._apply(now, decisions)
             journal.record_outcomes(self._seq, outcomes)
             if self._on_decisions is not None:
                 self._on_decisions(now, decisions, outcomes)
@@ -228,6 +244,20 @@ class Engine:
             self._requests.served(Cycle(now, events, decisions, outcomes, took, stepped), self.scheduler)
         if self._seq % CHECKPOINT_CYCLES == 0:
             self._checkpoint()
+
+    def _apply(self, now: float, decisions: Sequence[Decision]) -> Sequence[Outcome]:
+        """Hand decisions to the cluster, and letters to the carrier; one outcome each."""
+        orders = [decision for decision in decisions if type(decision) not in OF_THE_ENGINE]
+        outcomes = self.adapter.apply(now, orders) if orders else ()
+        if len(orders) == len(decisions):
+            return outcomes
+        of_orders = iter(outcomes)
+        return [
+            self._send(decision) if isinstance(decision, Tell) else next(of_orders) for decision in decisions
+        ]
+
+    def _send(self, tell: Tell) -> Outcome:
+        return self._letters.send(tell) if self._letters is not None else Outcome(True, _NOT_SENT)
 
     def _keep_word(self, *, asked: bool) -> None:
         """What users were told (if any ``asked``), and jobs were promised, must survive a crash."""
@@ -255,7 +285,7 @@ class Engine:
                 decision=type(decision).__name__,
                 job=getattr(decision, "job_id", None),
                 reason=getattr(decision, "reason", ""),
-                **({"pool": decision.pool} if isinstance(decision, Start) and decision.pool else {}),
+                **_more(decision),
             )
 
     def _report(self) -> None:
@@ -282,5 +312,15 @@ class Engine:
         )
 
 
+def _more(decision: Decision) -> dict[str, str]:
+    """What the log says of a decision beside its job and its reason."""
+    if isinstance(decision, Tell):
+        return {"user": str(decision.user)[:_SHOWN], "subject": str(decision.subject)[:_SHOWN]}
+    return {"pool": decision.pool} if isinstance(decision, Start) and decision.pool else {}
+
+
 def _not_applied(decisions: Sequence[Decision]) -> list[Outcome]:
-    return [Outcome(accepted=False, message="monitor mode: not applied")] * len(decisions)
+    return [
+        Outcome(False, f"monitor mode: {_NOT_SENT if isinstance(decision, Tell) else 'not applied'}")
+        for decision in decisions
+    ]

@@ -181,7 +181,7 @@ def messages() -> set[str]:
     """What the daemon and the adapter can write into the log."""
     framework = (
         "engine", "daemon/clock", "daemon/made", "daemon/memory", "daemon/succession", "daemon/users",
-        "workload/accounting/kinds", "service/server",
+        "workload/accounting/kinds", "service/server", "letters/post",
     )  # fmt: skip
     adapters = (
         "polling/loop", "polling/looker", "polling/orders", "polling/flights", "polling/wishes",

@@ -25,6 +25,38 @@ def test_an_empty_file_is_easy_with_first_fit_that_changes_nothing() -> None:
     assert config.emulation.description() is None
 
 
+def test_letters_are_off_until_a_command_names_the_user() -> None:
+    assert parse_config("").letters.command == []
+    config = parse_config('letters: {command: [mail, -s, "{subject}", --, "{user}"], hourly: 3}')
+    assert (config.letters.command[2], config.letters.hourly, config.letters.timeout) == (
+        "{subject}",
+        3,
+        30.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("letters", "says"),
+    [
+        ("{command: [mail, -s, '{subject}']}", "expected {user} in the command, found none"),
+        (
+            "{command: [mail, '{user}', '{text}']}",
+            "expected the placeholders {user}, {subject}, found {text}",
+        ),
+        ("{command: ['{user}', mail]}", "expected a program as the first word, found '{user}'"),
+        ("{command: ['', '{user}']}", "expected a program as the first word, found ''"),
+        ("{command: [bin/mail, '{user}']}", "a program by its name or its whole path, found 'bin/mail'"),
+        ('{command: [mail, "{user}\\0"]}', "words cannot hold a null character"),
+        ("{command: mail}", "letters.command: expected a list"),
+        ("{timeout: 0}", "letters.timeout"),
+        ("{hourly: 0}", "letters.hourly"),
+        ("{to: ann}", "letters.to"),
+    ],
+)
+def test_letters_that_cannot_be_sent_are_refused(letters: str, says: str) -> None:
+    assert says in refused(f"letters: {letters}")
+
+
 def test_plugins_are_names_or_names_with_options_in_the_order_of_the_file() -> None:
     config = parse_config("plugins: [one, {two: {depth: 3}}, {three: }]", "site.yaml")
     assert [(plugin.name, dict(plugin.options), plugin.where) for plugin in config.plugin_configs()] == [

@@ -7,7 +7,7 @@ from building import described, plugged
 
 from headway import events as ev
 from headway.adapter import ClusterAdapter, Outcome
-from headway.decisions import Start
+from headway.decisions import Start, Tell
 from headway.engine import CHECKPOINT_CYCLES, Engine, Stopped
 from headway.errors import Failure, UserError
 from headway.hookspecs import hookimpl
@@ -65,7 +65,7 @@ class Notebook:
         self._write("events", seq, len(events))
 
     def record_decisions(self, seq, decisions):
-        self._write("decisions", seq, [d.job_id for d in decisions])
+        self._write("decisions", seq, [getattr(d, "job_id", None) for d in decisions])
 
     def record_outcomes(self, seq, outcomes):
         self._write("outcomes", seq, [o.accepted for o in outcomes])
@@ -124,6 +124,68 @@ def test_without_a_journal_decisions_are_applied_all_the_same():
     script = Script(arrival(0, "a"))
     assert engine(script).run() is Stopped.FINISHED
     assert script.log == [("applied", ["a"])]
+
+
+class Writes:
+    """Writes a letter before and after its user's job is started."""
+
+    @hookimpl
+    def react(self, state):
+        return [Tell("ann", "before", "x")] if state.now == 0 else []
+
+    @hookimpl
+    def control(self, state):
+        return [Tell("ben", "after", "y", "why")] if state.now == 0 else []
+
+
+class Carrier:
+    def __init__(self, log):
+        self.log = log
+
+    def send(self, tell):
+        self.log.append(("sent", tell.user))
+        return Outcome(tell.user == "ann", "not to ben")
+
+
+@pytest.mark.parametrize("mode", [Mode.DRIVE, Mode.DRY_RUN, Mode.MONITOR])
+def test_letters_are_sent_in_mode_drive_alone_and_no_cluster_is_asked(mode):
+    log, told, drives = [], [], mode is Mode.DRIVE
+    one = engine(
+        Script(arrival(0, "a"), log=log), Notebook(log), Writes(), mode=mode, letters=Carrier(log),
+        on_decisions=lambda now, decisions, outcomes: told.extend(zip(decisions, outcomes, strict=True)),
+    )  # fmt: skip
+    one.run()
+    assert [sent for sent in log if sent[0] == "sent"] == (
+        [("sent", "ann"), ("sent", "ben")] if drives else []
+    )
+    assert [applied for applied in log if applied[0] == "applied"] == (
+        [] if mode is Mode.MONITOR else [("applied", ["a"])]
+    )
+    assert [type(decision) for decision, _ in told] == [Tell, Start, Tell]
+    assert [outcome.accepted for _, outcome in told] == {
+        Mode.DRIVE: [True, True, False], Mode.DRY_RUN: [True] * 3, Mode.MONITOR: [False] * 3,
+    }[mode]  # fmt: skip
+    if not drives:
+        assert "the letter would have been sent" in told[0][1].message
+    order = [entry[0] for entry in log]
+    assert order.index("decisions") < min(at for at, what in enumerate(order) if what in ("sent", "outcomes"))
+
+
+def test_without_a_journal_a_letter_reaches_no_cluster_either():
+    script = Script(arrival(0, "a"))
+    engine(script, None, Writes()).run()
+    assert script.log == [("applied", ["a"])]
+
+
+def test_the_log_says_to_whom_a_letter_is_and_what_about():
+    said = []
+    one = engine(Script(arrival(0, "a")), Notebook([]), Writes(), mode=Mode.MONITOR)
+    one._log.info = lambda what, **more: said.append((what, more))
+    one.run()
+    letters = [more for what, more in said if what == "would do" and more["decision"] == "Tell"]
+    assert [(more["user"], more["subject"], more["reason"]) for more in letters] == [
+        ("ann", "before", ""), ("ben", "after", "why"),
+    ]  # fmt: skip
 
 
 def test_in_monitor_mode_nothing_is_applied_and_everything_is_written():

@@ -36,6 +36,7 @@ from headway.decisions import (
     SubmitSubjob,
     Suspend,
     SwapTiers,
+    Tell,
     Unreserve,
 )
 from headway.hookspecs import hookimpl
@@ -91,6 +92,7 @@ ALLOWED = [
     Bind("waits", ""),
     Copy("d", "south", "north"),
     Drop("e", "south"),
+    Tell("ann", "a subject", "a text"),
 ]
 
 #: And what it refuses.

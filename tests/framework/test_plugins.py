@@ -6,7 +6,7 @@ import pydantic
 import pytest
 from building import plugged
 
-from headway.decisions import Start, Suspend
+from headway.decisions import Start, Suspend, Tell
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.plugins import Catalogue, HookCaller, PluginConfig, Plugins, Traits
@@ -265,6 +265,11 @@ def test_what_the_cluster_cannot_carry_out_is_refused_with_both_names(own):
     assert "it can: Start" in str(error.value)
     load(config("pauser"), catalogue=own, capabilities=frozenset({Start, Suspend}))
     load(config("pauser"), catalogue=own, capabilities=None)
+
+
+def test_what_the_engine_carries_out_is_there_on_every_cluster(own):
+    own._classes["writer"] = type("Writer", (Plain,), {"traits": Traits(needs=(Tell,))})
+    load(config("writer"), catalogue=own, capabilities=frozenset())
 
 
 def test_a_misspelt_hook_is_refused_with_the_nearest():

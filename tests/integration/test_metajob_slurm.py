@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ import pytest
 import yaml
 from emulated_commands import Commands
 from live_daemon import HEADWAY, Daemon, Diary
+from mail_script import MailBox
 from waiting import HANG
 
 from headway import events as ev
@@ -153,6 +156,32 @@ def test_a_pair_starts_at_one_moment_and_a_cancelled_pair_leaves_nothing(
     daemon.until(lambda: all(len(diary.ended()) == 2 for diary in diaries.values()), 90, "the jobs run alone")
     assert daemon.stop() == 0
     daemon.assert_replays()
+
+
+@pytest.mark.parametrize(("on_loss", "phase", "left"), [("keep", "reserved", 1), ("cancel_all", "lost", 0)])
+def test_a_site_that_loses_a_part_has_its_user_written_to_and_the_rest_kept_or_given_back(
+    clusters: dict[str, Any], daemon: Pair, on_loss: str, phase: str, left: int
+) -> None:
+    box = MailBox(daemon.directory / "box")
+    daemon.config["plugins"][0]["metajobs"]["on_loss"] = on_loss
+    daemon.configure(letters=box.config())
+    daemon.aside = lambda: "\n".join(reservations(clusters))
+    daemon.start()
+    metajob = daemon.submit(time.time() + 3600, {})
+    daemon.reserved(metajob)
+    (lost,) = (part["name"] for part in daemon.status(metajob)["parts"] if part["name"].endswith("-west"))
+    clusters["west"].scontrol("delete", f"ReservationName=headway_{lost}")
+    daemon.until(box.letters, 60, "the letter")
+    daemon.until(lambda: daemon.status(metajob)["phase"] == phase, 60, phase)
+    daemon.until(lambda: "Letters to users: 1 delivered" in daemon.command("status").stdout, 60, "counted")
+    assert len(reservations(clusters)) == left
+    assert daemon.stop() == 0
+    ((words, text),) = box.letters()
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert words == ["-s", f"[headway] metajob {metajob} has lost a part", "--", user]
+    assert f"  west: {lost}: the reservation is gone\n" in text
+    daemon.assert_replays()
+    assert len(box.letters()) == 1
 
 
 def test_a_slurm_and_a_pbs_start_together(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import selectors
 import subprocess
 import sys
@@ -30,7 +29,6 @@ _LONGEST = 300
 #: How long a command has from SIGTERM to SIGKILL, seconds.
 GRACE = 5.0
 _KEEPER = Path(__file__).with_name("keeper.py")
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
 class Ended(Failure):
@@ -84,11 +82,6 @@ def shown(text: str) -> str:
     """A text of a command in one printable line of bounded length."""
     line = printable(" ".join(text.split()))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
-
-
-def filled(words: Sequence[str], **values: str) -> list[str]:
-    """A command with its placeholders replaced, whole words or parts of a word."""
-    return [_PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word) for word in words]
 
 
 class Commands:

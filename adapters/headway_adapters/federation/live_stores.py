@@ -11,8 +11,9 @@ Decisions that we took:
 from __future__ import annotations
 
 from headway.errors import Failure
+from headway.inputs.placeholders import filled
 from headway.model.transfers import Transfers
-from headway_adapters.federation.live_commands import Commands, Ended, filled, shown
+from headway_adapters.federation.live_commands import Commands, Ended, shown
 
 #: How long a command that measures may take, seconds.
 _MEASURING = 60.0

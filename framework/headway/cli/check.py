@@ -26,6 +26,7 @@ from headway.errors import Damaged, HeadwayError, Mistakes, UserError
 if TYPE_CHECKING:
     from headway.adapter import Check, ClusterAdapter
     from headway.config import Config
+    from headway.config.letters import LettersConfig
     from headway.decisions import Decision
     from headway.model import ClusterDescription
     from headway.model.modes import Mode
@@ -79,6 +80,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...], adapter_files: tu
     adapters = ", ".join(dict.fromkeys(cluster.adapter for _, cluster in config.clusters_by_place()))
     checks.append(Check("capabilities", True, f"{adapters}: {names}"))
     checks.append(_journal(config.journal))
+    checks.extend(_letters(config.letters))
     checks.extend(of_cluster)
     _show(checks, config.mode)
     if not all(item.ok or _is_for_later(item, config.mode) for item in checks):
@@ -345,6 +347,24 @@ def _journal(url: str) -> Check:
     if open_to_all := _open_to_all(directory):
         return open_to_all
     return _full(directory) or Check("journal", True, f"{url}: will be made")
+
+
+def _letters(letters: LettersConfig) -> list[Check]:
+    """Whether the command that delivers letters to users can be run."""
+    from headway.adapter import Check
+
+    if not letters.command:
+        return []
+    program = letters.command[0]
+    found = shutil.which(program)
+    if found is not None:
+        return [Check("letters", True, f"{' '.join(letters.command)} ({found})")]
+    if not program.startswith("/"):
+        wrong = f"no program {program!r} is in PATH ({os.environ.get('PATH', '')})"
+    else:
+        wrong = f"{program} {'is not executable' if Path(program).exists() else 'does not exist'}"
+    remedy = "install it, or correct letters.command; without it letters to users are lost"
+    return [Check("letters", False, wrong, remedy).for_driving()]
 
 
 def _full(directory: Path) -> Check | None:

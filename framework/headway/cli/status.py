@@ -21,7 +21,7 @@ from headway.cli.common import (
 from headway.errors import Failure
 
 if TYPE_CHECKING:
-    from headway.service.protocol import PoolReport, Report
+    from headway.service.protocol import LetterCounts, PoolReport, Report
 
 
 @click.command("status", epilog=examples("headway status -c site.yaml"))
@@ -74,10 +74,21 @@ def _show(report: Report) -> None:
     if report.limited:
         users = ", ".join(f"{count} of {user}" for user, count in report.limited.items())
         say(f"Requests refused because there were too many: {users}")
+    if text := _letters(report.letters):
+        say(f"Letters to users: {text}")
     if report.problems_in_all:
         say(f"{report.problems_in_all} problems; the latest:")
         for at, text in report.problems:
             say(f"  {wall_clock(at)} {text}")
+
+
+def _letters(counts: LetterCounts) -> str:
+    """What became of letters; "" if there were none."""
+    words = {
+        "delivered": counts.delivered, "failed": counts.failed, "refused": counts.refused,
+        "waiting": counts.waiting,
+    }  # fmt: skip
+    return ", ".join(f"{count} {word}" for word, count in words.items() if count)
 
 
 def _show_clusters(report: Report) -> None:

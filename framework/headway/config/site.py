@@ -17,6 +17,7 @@ import pydantic
 from headway.adapter import copying_capabilities
 from headway.config.adapters import INSTALLED, Adapters, ClusterConfig, MemberConfig
 from headway.config.emulation import EmulationConfig
+from headway.config.letters import LettersConfig
 from headway.config.section import Section
 from headway.config.sites import (
     DatasetConfig,
@@ -193,6 +194,7 @@ class Config(Section):
     metrics: MetricsConfig = MetricsConfig()
     log: LogConfig = LogConfig()
     service: ServiceConfig = ServiceConfig()
+    letters: LettersConfig = LettersConfig()
 
     #: Where it was read from, for messages; not a key of the file.
     _source: str = pydantic.PrivateAttr(_NOWHERE)

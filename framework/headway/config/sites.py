@@ -12,6 +12,7 @@ import pydantic
 from headway.config.section import Section
 from headway.errors import UserError, nearest
 from headway.inputs.durations import as_seconds
+from headway.inputs.placeholders import check_command
 from headway.inputs.sizes import ByteRate, Bytes
 from headway.inputs.time_zones import TimeZone
 from headway.model import ClusterDescription
@@ -20,7 +21,6 @@ from headway.model.transfers import Transfers
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SPAN = re.compile(r"([a-z,-]+)(?:\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2}))?")
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 EXPECTED_SPAN = "days and perhaps times, such as 'mon-fri 18:00-06:00' or 'sat,sun'"
 
 #: Such a name can be a path's part and a word of a job's comment.
@@ -168,9 +168,9 @@ class TransfersConfig(Section):
 
     @pydantic.model_validator(mode="after")
     def _commands_make_sense(self) -> TransfersConfig:
-        _command("copy", self.copy_, must=("source", "target"), may=("dataset",))
+        check_command("copy", self.copy_, must=("source", "target"), may=("dataset",))
         for name in ("check", "size", "remove"):
-            _command(name, getattr(self, name), must=("store", "dataset"))
+            check_command(name, getattr(self, name), must=("store", "dataset"))
         return self
 
     def described(self, sites: Mapping[str, SiteConfig | None], *, read_only: bool) -> Transfers:
@@ -184,22 +184,6 @@ class TransfersConfig(Section):
             tuple(self.copy_), tuple(self.check), tuple(self.size), tuple(self.remove), self.timeout,
             self.parallel, stores, read_only,
         )  # fmt: skip
-
-
-def _command(name: str, words: Sequence[str], must: Sequence[str], may: Sequence[str] = ()) -> None:
-    """Raise ValueError for a command with other placeholders, or without a program."""
-    if not words:
-        return
-    found = {key for word in words for key in _PLACEHOLDER.findall(word)}
-    known = ", ".join(f"{{{key}}}" for key in (*must, *may))
-    if unknown := sorted(found.difference(must, may)):
-        raise ValueError(f"{name}: expected the placeholders {known}, found {{{unknown[0]}}}")
-    if missing := [key for key in must if key not in found]:
-        raise ValueError(f"{name}: expected {{{missing[0]}}} in the command, found none")
-    if not words[0] or _PLACEHOLDER.search(words[0]):
-        raise ValueError(f"{name}: expected a program as the first word, found {words[0]!r}")
-    if any("\0" in word for word in words):
-        raise ValueError(f"{name}: words cannot hold a null character")
 
 
 def spans_of(text: str) -> list[tuple[int, int]]:

@@ -28,6 +28,7 @@ from headway.engine import Engine, Stopped
 from headway.errors import Failure, UserError
 from headway.journal import Journal, RunInfo
 from headway.journal.latencies import SAVED_AS, LatencyMeter
+from headway.letters import Post
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
 from headway.plugins import Catalogue, PluginConfig, Plugins
@@ -57,6 +58,7 @@ class MadeRun:
     users: Users
     clock: RunClock
     meter: LatencyMeter
+    post: Post
     states: dict[str, Any]
     log: Any
 
@@ -78,9 +80,10 @@ class MadeRun:
             inbox.began(run_id)
         engine = Engine(
             self.adapter, self.scheduler, self.journal, mode=self.config.mode, requests=inbox, log=self.log,
-            latencies=None if monitor else self.meter,
+            latencies=None if monitor else self.meter, letters=self.post,
             on_cycle=lambda _: each_cycle(engine), succeeds=lambda why: succeeds(engine, why),
         )  # fmt: skip
+        self.post.use(self.config.letters)
         self.log.info("started", mode=str(self.config.mode), cluster=self.cluster.name,
                       plugins=list(self.plugins.by_name),
                       pools=[p.name for p in self.cluster.pools], nodes=len(self.cluster.nodes))  # fmt: skip
@@ -97,8 +100,11 @@ class MadeRun:
         return reason
 
     def close(self, heir: MadeRun | None = None) -> None:
-        """Give up what it has, but what it shares with its ``heir``: the journal, and the socket."""
+        """Give up what it has, but what it shares with its ``heir``: journal, socket and post."""
         with ExitStack() as stack:
+            if heir is None:
+                # Last of all: a daemon that follows need not wait for letters.
+                stack.callback(self.post.close)
             if heir is None or heir.journal is not self.journal:
                 stack.callback(self.journal.close)
             stack.callback(self.adapter.close)
@@ -161,13 +167,14 @@ def make_run(
             wait_for_down_nodes=config.wait_for_down_nodes,
             tiers=config.tiers,
         )
+        post = before.post if before is not None else Post(log)
         users = Users(
             config, adapter, cluster.name, list(plugins.by_name), clock, meter, log, tell_time=tell_time,
-            before=before.users if before is not None else None,
+            letters=post.counts, before=before.users if before is not None else None,
         )  # fmt: skip
         made.pop_all()
         return MadeRun(
-            config, adapter, plugins, cluster, scheduler, journal, users, clock, meter, states, log
+            config, adapter, plugins, cluster, scheduler, journal, users, clock, meter, post, states, log
         )
 
 

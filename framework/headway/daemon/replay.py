@@ -19,6 +19,9 @@ from headway.plugins.enabled import FROM_FILES
 from headway.plugins.hook_names import hooks_of
 from headway.scheduler import Scheduler
 
+#: Fields of decisions that are written for a person.
+_WORDS = frozenset({"reason", "subject", "text"})
+
 #: From this version on pools that share nodes are one, and a decision counts at once whichever hook makes it.
 _ONE_DOMAIN = _ONE_GATE = (0, 2)
 
@@ -213,7 +216,7 @@ def replay(
 ) -> Replay:
     """Repeat a run (default: the last) and compare every decision.
 
-    Reasons are compared without their times' notation, which depends on the zone of the machine.
+    What is written for a person (reasons, letters) is left out: times in it are of the machine's zone.
     """
     runs = journal.runs()
     chosen = [run for run in runs if run_id is None or run.id == run_id]
@@ -245,12 +248,12 @@ def replay(
 
 def _same(made: list[Decision], recorded: tuple[Decision, ...]) -> bool:
     return len(made) == len(recorded) and all(
-        _without_reason(a) == _without_reason(b) for a, b in zip(made, recorded, strict=True)
+        _without_words(a) == _without_words(b) for a, b in zip(made, recorded, strict=True)
     )
 
 
-def _without_reason(decision: Decision) -> tuple[object, ...]:
+def _without_words(decision: Decision) -> tuple[object, ...]:
     return (
         type(decision),
-        *(getattr(decision, name) for name in decision.__struct_fields__ if name != "reason"),
+        *(getattr(decision, name) for name in decision.__struct_fields__ if name not in _WORDS),
     )

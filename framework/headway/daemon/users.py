@@ -14,7 +14,7 @@ from headway.model.modes import Mode
 from headway.service import Inbox, Server
 from headway.service.answers import Answers
 from headway.service.limits import Allowance, Limits
-from headway.service.protocol import Report
+from headway.service.protocol import LetterCounts, Report
 from headway.service.server import Bound
 
 
@@ -32,10 +32,11 @@ class Users:
         log: Any,
         *,
         tell_time: Callable[[float], str],
+        letters: Callable[[], LetterCounts] = LetterCounts,
         before: Users | None = None,
     ) -> None:
         """Binds the socket at once, unless the run ``before`` has it and leaves it to this run.
-        ``tell_time`` writes a time for a person.
+        ``tell_time`` writes a time for a person; ``letters`` counts what became of letters to users.
 
         Raises :class:`HeadwayError` if a socket that is configured cannot be bound; a default that cannot
         be used costs the socket, not the daemon.
@@ -58,6 +59,7 @@ class Users:
             starts_waiting=adapter.starts_waiting,
             watts=adapter.measured_watts,
             latencies=meter.summary,
+            letters=letters,
             full_job_id=full_job_id,
             answers=Answers(
                 config.service.private, tell_time, full_job_id, adapter.outages, adapter.starts_waiting

@@ -18,7 +18,7 @@ from typing import Any
 
 import pydantic
 
-from headway.decisions import Decision
+from headway.decisions import OF_THE_ENGINE, Decision
 from headway.errors import UserError, nearest
 from headway.inputs import InputFiles
 from headway.inputs.extras import extra_of, how_to_install
@@ -296,7 +296,8 @@ def _made(cls: type, config: PluginConfig, *options: Any) -> Any:
 
 
 def check_needs_of(kind: type, config: PluginConfig, capabilities: frozenset[type[Decision]]) -> None:
-    missing = [need.__name__ for need in traits_of(kind).needs if need not in capabilities]
+    able = capabilities | OF_THE_ENGINE
+    missing = [need.__name__ for need in traits_of(kind).needs if need not in able]
     if missing:
         can = ", ".join(sorted(c.__name__ for c in capabilities))
         raise UserError(

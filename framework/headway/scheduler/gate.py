@@ -42,6 +42,7 @@ from headway.decisions import (
     SubmitSubjob,
     Suspend,
     SwapTiers,
+    Tell,
     Unreserve,
 )
 from headway.errors import StateError
@@ -140,6 +141,7 @@ EFFECTS: dict[type[Decision], Effect] = {
     PowerUp: _LATER,
     Unreserve: _LATER,
     Drop: _LATER,
+    Tell: _LATER,
 }
 
 

@@ -35,7 +35,7 @@ from headway.scheduler import Scheduler
 from headway.service import protocol
 from headway.service.answers import Answers
 from headway.service.peer import Peer
-from headway.service.protocol import OddityReport, OutageReport, Reply, Report
+from headway.service.protocol import LetterCounts, OddityReport, OutageReport, Reply, Report
 
 #: Requests that wait, at most.
 MAX_WAITING = 1000
@@ -62,6 +62,7 @@ class Inbox:
         starts_waiting: Callable[[], Sequence[StartsWait]] = tuple,
         watts: Callable[[], Mapping[str, float]] = dict,
         latencies: Callable[[], Mapping[str, LatencySummary]] = dict,
+        letters: Callable[[], LetterCounts] = LetterCounts,
         full_job_id: Callable[[str], str] = str,
         answers: Answers | None = None,
     ) -> None:
@@ -69,7 +70,8 @@ class Inbox:
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
         ``oddities`` what else an operator should know, ``starts_waiting`` which starts wait for the batch
         system rather than for processors, ``watts`` what nodes were measured to draw;
-        ``latencies`` how long the cluster takes, asked on the scheduler's thread; ``full_job_id`` completes
+        ``letters`` what became of letters to users; ``latencies`` how long the cluster takes, asked on the
+        scheduler's thread; ``full_job_id`` completes
         the id of a job that a user names; ``answers`` makes the answers to questions."""
         self._answers = answers if answers is not None else Answers()
         self._full_job_id = full_job_id
@@ -82,6 +84,7 @@ class Inbox:
         self._starts_waiting = starts_waiting
         self._watts = watts
         self._latencies = latencies
+        self._letters = letters
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
         self._questions: deque[tuple[protocol.Question, Peer, Future[Reply]]] = deque()
@@ -116,6 +119,7 @@ class Inbox:
             report = msgspec.structs.replace(
                 report, problems=problems, problems_in_all=count, limited=limited, outages=outages,
                 oddities=oddities, watts=dict(self._watts()), starts_waiting=tuple(self._starts_waiting()),
+                letters=self._letters(),
             )  # fmt: skip
             future.set_result(Reply("accepted", status=report))
             return future
@@ -239,9 +243,7 @@ def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> E
             peer.user, peer.operator, request.user, request.account,
         )  # fmt: skip
     if isinstance(request, protocol.Plugin):
-        return PluginAsked(
-            now, name, request.plugin, request.verb, request.text, peer.user, peer.operator
-        )
+        return PluginAsked(now, name, request.plugin, request.verb, request.text, peer.user, peer.operator)
     assert isinstance(request, protocol.Unreserve)
     return ReservationReturned(now, name, request.reservation, peer.user, peer.operator)
 

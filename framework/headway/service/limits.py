@@ -7,7 +7,7 @@ is bounded: a token bucket for each user id. What is refused here is counted and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 #: Users that are remembered; users that have asked for nothing lately are forgotten first.
@@ -40,20 +40,20 @@ class Limits:
         self.users = users
         self.operators = operators
         self._clock = clock
-        #: User id -> requests that are left, and when that was so.
-        self._left: dict[int, tuple[float, float]] = {}
+        #: User -> requests that are left, and when that was so.
+        self._left: dict[Hashable, tuple[float, float]] = {}
 
     def of(self, operator: bool) -> Allowance:
         return self.operators if operator else self.users
 
-    def take(self, uid: int, operator: bool) -> bool:
-        """Whether this user may ask once more now."""
+    def take(self, user: Hashable, operator: bool) -> bool:
+        """Whether this user, by id or name, may ask once more now."""
         allowance, now = self.of(operator), self._clock()
-        left, at = self._left.pop(uid, (float(allowance.burst), now))
+        left, at = self._left.pop(user, (float(allowance.burst), now))
         left = min(allowance.burst, left + (now - at) * allowance.rate)
         granted = left >= 1.0
         # The last in the dict is the user that asked last.
-        self._left[uid] = (left - 1.0 if granted else left, now)
+        self._left[user] = (left - 1.0 if granted else left, now)
         if len(self._left) > _MOST_USERS:
             del self._left[next(iter(self._left))]
         return granted

@@ -144,6 +144,17 @@ class OddityReport(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
+class LetterCounts(msgspec.Struct, frozen=True):
+    """What became of letters to users since the daemon began."""
+
+    delivered: int = 0
+    #: The command failed, or the daemon's end came first.
+    failed: int = 0
+    #: The user's name or a limit forbade it: the command was not run.
+    refused: int = 0
+    waiting: int = 0
+
+
 class Report(msgspec.Struct, frozen=True):
     """The state of a daemon as of its last cycle; times are absolute seconds."""
 
@@ -172,6 +183,7 @@ class Report(msgspec.Struct, frozen=True):
     limited: dict[str, int] = {}
     #: Cluster ("": the only one) -> how long it takes.
     latencies: dict[str, LatencySummary] = {}
+    letters: LetterCounts = LetterCounts()
 
 
 class Explained(msgspec.Struct, frozen=True, omit_defaults=True, tag="explained", tag_field="found"):

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
+from headway.decisions import Tell
 from headway.state import State
 from headway_plugins.coscheduling import watching
 from headway_plugins.coscheduling.calls import Call
 from headway_plugins.coscheduling.live_metajob import LiveMetajob
 from headway_plugins.coscheduling.machines import MachineOptions
+from headway_plugins.coscheduling.metajob_letters import of_loss
 from headway_plugins.coscheduling.metajob_options import MetajobOptions
 from headway_plugins.coscheduling.metajob_status import rule_in_words
 from headway_plugins.coscheduling.recovery import promised
@@ -34,6 +36,8 @@ class Course:
         self.happened = 0
         #: Reservations may be there that no metajob has.
         self.sweep = True
+        #: Letters to users that are to be decided.
+        self.letters: list[Tell] = []
 
     def next(self, live: LiveMetajob, state: State) -> Call | None:
         """The next call for a metajob; its phase changes where there is none in the old."""
@@ -143,6 +147,7 @@ class Course:
         for loss in lost:
             kept.losses.append(f"{loss.name}: {loss.what}")
             state.anomalies.append(f"metajob {kept.id} of {kept.user}: {loss.site}: {loss.name}: {loss.what}")
+        self.letters.append(of_loss(live, lost))
         reaction = watching.react(kept.parts, lost, kept.on_loss, now)
         if reaction.replan or reaction.calls:
             live.give_back("searching" if reaction.replan else "lost", f"{lost[0].name}: {lost[0].what}")

@@ -14,8 +14,8 @@ Decisions on what the paper leaves open:
 - After a restart a search begins anew under another name, when what it had is given back. What was reserved
   with SUCCESS stays, because that is saved before any job is bound.
 - A part is given back when its job has ended. A part in which a job runs is not taken from under the job.
-- The paper has the user told by mail. The scheduler has no I/O: a loss goes to the log and into
-  ``headway metajob status``.
+- The user is told by mail when a reservation cannot be fulfilled, as in the paper: :mod:`.metajob_letters`. A
+  loss goes to the log and into ``headway metajob status`` as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from headway.decisions import Answer, Bind, Decision, Reserve, Unreserve
+from headway.decisions import Answer, Bind, Decision, Reserve, Tell, Unreserve
 from headway.events import (
     DecisionFailed,
     ElasticCommandReceived,
@@ -133,7 +133,7 @@ class Metajobs(Plugin):
 
     @hookimpl
     def decided(self, decisions: list[Decision]) -> None:
-        if any(not isinstance(one, Reserve | Unreserve | Bind) for one in decisions):
+        if any(not isinstance(one, Reserve | Unreserve | Bind | Tell) for one in decisions):
             self._calls.plans.edition += 1
 
     def _owner(self, reservation: str) -> LiveMetajob | None:
@@ -170,6 +170,8 @@ class Metajobs(Plugin):
             if left <= 0:
                 wake(state, self._machines, state.now + _PACE)
                 break
+        letters, self._course.letters = self._course.letters, []
+        yield from letters
         if left < _CALLS or asked:
             self._forget(state)
 

@@ -41,7 +41,7 @@ class Loss(msgspec.Struct, frozen=True):
 class Reaction(msgspec.Struct, frozen=True):
     """What follows from a look at the sites."""
 
-    #: Each is mailed to the user of its machine.
+    #: The user is told of each.
     losses: tuple[Loss, ...] = ()
     calls: tuple[Call, ...] = ()
     #: Whether a new search begins after the calls.

@@ -56,4 +56,3 @@ class TwoPhaseOptions(pydantic.BaseModel):
             raise ValueError(f'a time of day in quotes, such as "{clock}", found the number {value}')
         time_of_day(str(value))
         return value
-

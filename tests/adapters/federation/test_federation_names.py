@@ -34,6 +34,8 @@ OTHERS = {
     "dataset", "site", "source",
     # What a plugin is asked names things as all clusters' names are.
     "plugin", "verb", "text",
+    # And a user is written to in these names.
+    "subject",
 }  # fmt: skip
 #: The same in descriptions.
 OTHERS_OF = {

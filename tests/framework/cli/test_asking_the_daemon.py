@@ -24,7 +24,7 @@ from headway.config import parse_config
 from headway.errors import UserError
 from headway.inquiry.reports import CopyReport, DatasetList, DatasetReport, ReplicaReport, StoreReport
 from headway.service import Inbox, Server
-from headway.service.protocol import Datasets, PoolReport, Reply, Report, Status
+from headway.service.protocol import Datasets, LetterCounts, PoolReport, Reply, Report, Status
 
 
 class Scripted(Inbox):
@@ -184,6 +184,14 @@ def test_status_shows_run_queues_and_problems(site: Any, capsys: Any) -> None:
     }  # fmt: skip
     assert report["pools"] == [pool]
     assert report["watts"] == {"n1": 200.4, "n2": 50.0} and report["power"] == {"asleep": 3, "waking": 1}
+
+
+def test_status_counts_letters_where_there_were_some(capsys: Any) -> None:
+    plain = Report("drive", "tc", 3, 0.0, ("easy",), last_cycle=0.0)
+    status._show(plain)
+    assert "Letters" not in capsys.readouterr().out
+    status._show(msgspec.structs.replace(plain, letters=LetterCounts(4, 1, 0, 2)))
+    assert "Letters to users: 4 delivered, 1 failed, 2 waiting\n" in capsys.readouterr().out
 
 
 def test_status_counts_jobs_in_the_background_where_there_are_some(capsys: Any) -> None:

@@ -53,6 +53,25 @@ def test_a_journal_without_a_directory_and_a_trace_that_is_gone_fail_with_a_reme
     assert "→ correct emulation.trace" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("/bin/cat", 0, "ok letters /bin/cat {user} (/bin/cat)"),
+        ("cat", 0, "ok letters cat {user} (/"),
+        ("/no/mailer", 1, "FAIL letters /no/mailer does not exist"),
+        ("/etc/passwd", 1, "FAIL letters /etc/passwd is not executable"),
+        ("no-mailer", 1, "FAIL letters no program 'no-mailer' is in PATH (/"),
+    ],
+)
+def test_the_command_for_letters_must_be_there(
+    headway: Headway, config: Path, command: str, code: int, says: str
+) -> None:
+    config.write_text(config.read_text() + f"letters: {{command: [{command}, '{{user}}']}}\n")
+    ran = headway("check", "-c", config)
+    assert ran.code == code and says in " ".join(ran.out.split())
+    assert ("correct letters.command" in " ".join(ran.out.split())) == bool(code)
+
+
 def test_a_second_policy_is_said_to_be_asked_after_the_first(headway: Headway, config: Path) -> None:
     config.write_text(config.read_text().replace("best-fit", "fcfs"))
     assert "easy; only where it gives no answer: fcfs" in headway("check", "-c", config).out

@@ -163,7 +163,7 @@ class World:
             self.scheduler.problems.clear()
             decisions -= sum(isinstance(one, d.Reserve | d.Unreserve | d.Bind) for one in made)
             if decisions > 0 or sent:
-                self.adapter.apply(self.now, made)
+                self.adapter.apply(self.now, [one for one in made if type(one) not in d.OF_THE_ENGINE])
                 self.decisions += [(self.now, one) for one in made]
             if decisions <= 0:
                 return False
@@ -196,6 +196,10 @@ class World:
             elif isinstance(event, ev.ReservationEnded):
                 found.pop(event.reservation_id, None)
         return found
+
+    @property
+    def letters(self) -> list[d.Tell]:
+        return [one for _, one in self.decisions if isinstance(one, d.Tell)]
 
     def status(self, metajob: str = "m1") -> dict[str, Any]:
         return msgspec.to_builtins(self.plugin._lives[metajob].kept)

@@ -266,10 +266,14 @@ def test_a_reservation_of_another_maker_with_such_a_name_is_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("on_loss", "phase", "left"),
-    [("keep", "reserved", 1), ("cancel_all", "lost", 0), ("replan", "reserved", 2)],
+    ("on_loss", "phase", "left", "then"),
+    [
+        ("keep", "reserved", 1, "other parts stay reserved"),
+        ("cancel_all", "lost", 0, "other parts are given back"),
+        ("replan", "reserved", 2, "a new place is searched for"),
+    ],
 )
-def test_a_site_that_loses_a_reservation(on_loss, phase, left):
+def test_a_site_that_loses_a_reservation(on_loss, phase, left, then):
     world = World(sites(a=8, b=8), TWO)
     world.submit(PAIR, BOTH, on_loss=on_loss)
     world.run(until=5)
@@ -279,9 +283,45 @@ def test_a_site_that_loses_a_reservation(on_loss, phase, left):
     assert world.status()["phase"] == phase and len(world.kept) == left
     assert world.status()["losses"] == [f"{lost}: the reservation is gone"]
     assert any(f"{lost}: the reservation is gone" in problem for problem in world.problems)
+    (letter,) = world.letters
+    assert (letter.user, letter.subject) == ("ann", "metajob m1 has lost a part")
+    assert f"  B: {lost}: the reservation is gone (job b:1)\n" in letter.text and then in letter.text
+    assert ("headway metajob cancel m1" in letter.text) == (on_loss != "replan")
     world.run()
+    assert len(world.letters) == 1, "it is told once"
     if on_loss == "replan":
         assert world.starts["a:2"] == world.starts["b:1"] and phases(world) == ["over"]
+
+
+@pytest.mark.parametrize(("sent", "letters"), [(True, 1), (False, 0)])
+def test_a_loss_that_was_written_down_before_a_crash_is_told_no_second_time(sent, letters):
+    world = World(sites(a=8, b=8), TWO)
+    world.submit(PAIR, BOTH, on_loss="cancel_all")
+    world.run(until=5)
+    (lost,) = [name for name in world.kept if name.endswith("-B")]
+    world.adapter.apply(world.now, [d.Unreserve(lost)])
+    # The loss, and a decision that follows from it, are made in one step; the crash comes right after it.
+    assert not world.run(decisions=1, sent=sent)
+    world.begin()
+    world.run(until=100)
+    assert len(world.letters) == letters and world.status()["phase"] == "lost" and world.kept == {}
+
+
+def test_all_that_is_lost_at_once_is_one_letter_and_nothing_else_is_written():
+    world = World(sites(a=8, b=8), TWO)
+    world.submit(PAIR, BOTH)
+    world.run(until=5)
+    world.adapter.apply(world.now, [d.Unreserve(name) for name in world.kept])
+    world.run(until=20)
+    (letter,) = world.letters
+    assert (
+        letter.subject == "metajob m1 has lost 2 parts" and letter.text.count("the reservation is gone") == 2
+    )
+    quiet = World(sites(a=8, b=8), TWO)
+    quiet.submit(PAIR, BOTH)
+    quiet.ask(5, "cancel", "m1")
+    quiet.run()
+    assert quiet.letters == []
 
 
 def test_a_part_is_given_back_when_its_job_has_ended():
@@ -498,6 +538,7 @@ def test_a_node_that_goes_down_is_a_loss():
     world.run(until=100)
     assert phases(world) == ["lost"] and world.kept == {}
     assert "has lost nodes (DEGRADED)" in world.status()["losses"][0]
+    assert ["has lost nodes (DEGRADED)" in letter.text for letter in world.letters] == [True]
 
 
 def test_no_machine_is_asked_for_more_nodes_than_it_has():
