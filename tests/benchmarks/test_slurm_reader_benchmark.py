@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,31 @@ def test_parsing_ten_thousand_pending_jobs(benchmark: Any) -> None:
         lambda: reader.read_jobs(data, NOW, SITE, partitions, nodes, set()), rounds=3, warmup_rounds=1
     )
     assert len(found.jobs) == 10_000
+
+
+@pytest.mark.benchmark(group="slurm")
+def test_a_later_look_at_fifty_thousand_jobs_of_slurm(capsys: Any) -> None:
+    """100 of the jobs changed since the look before."""
+    first = listing(50_000)
+    jobs = json.loads(first)["jobs"]
+    for job in jobs[::500]:
+        job["time_limit"] = 77
+    second = json.dumps({"meta": {}, "errors": [], "jobs": jobs}, indent=2).encode()
+    partitions = reader.read_partitions((FIXTURES / "show-partitions-oneline.txt").read_text())
+    nodes = reader.read_nodes((FIXTURES / "sinfo.json").read_bytes(), SITE, set())
+    remembered = reader.Remembered()
+    known = None
+    seconds = []
+    for data in (first, second, first, second):
+        began = time.process_time()
+        found = reader.read_jobs(data, NOW, SITE, partitions, nodes, set(), None, remembered)
+        snapshot = Snapshot(NOW, found.jobs)
+        events = differ.diff(known, snapshot)
+        seconds.append(time.process_time() - began)
+        assert len(events) == (50_000 if known is None else 100)
+        known = snapshot
+    with capsys.disabled():
+        print(f"\n50,000 jobs of Slurm read and compared: {seconds[0]:.2f} s, then {min(seconds[1:]):.2f} s")
 
 
 @pytest.mark.benchmark(group="slurm")

@@ -74,6 +74,7 @@ class Looking:
         self._log = log
         self._clock = clock
         self.world: World | None = None
+        self._remembered = reader.Remembered()
         #: Jobs that ended, and how many more looks ask for what they used.
         self._unmeasured: dict[str, int] = {}
         #: Jobs of which it is unknown how they ended, and since when (on the monotonic clock).
@@ -90,7 +91,9 @@ class Looking:
             raise Unanswered("scontrol show partition: lists none")
         nodes = self._nodes(said.nodes, world, notes)
         bounds = reader.read_bounds(said.bounds.text) if said.bounds is not None and said.bounds.ok else {}
-        found = reader.read_jobs(said.queue.stdout, now, world.site, partitions, nodes, notes, bounds)
+        found = reader.read_jobs(
+            said.queue.stdout, now, world.site, partitions, nodes, notes, bounds, self._remembered
+        )
         pools = _pools(partitions, world)
         mine = _told_nodes(nodes, partitions, world)
         elsewhere = licences_elsewhere(found.jobs, pools)

@@ -26,6 +26,7 @@ from headway_adapters.slurm.reader.licences import licences, read_licences
 from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
 from headway_adapters.slurm.reader.partitions import Partition, read_partitions, told
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USAGE, USERS, read_policy
+from headway_adapters.slurm.reader.remembered import Remembered
 from headway_adapters.slurm.reader.request import forgets_nodes, processors_per_task
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX, read_reservations
 from headway_adapters.slurm.reader.routed import unmarked_label
@@ -52,6 +53,7 @@ __all__ = [
     "Jobs",
     "Nodes",
     "Partition",
+    "Remembered",
     "Site",
     "backfill_interval",
     "config",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 
 def elements_in(array: int | str, text: str, limit: int, notes: set[str]) -> list[int]:
@@ -24,7 +25,7 @@ def elements_in(array: int | str, text: str, limit: int, notes: set[str]) -> lis
     return found
 
 
-def task_list(tasks: list[int]) -> str:
+def task_list(tasks: Sequence[int]) -> str:
     """The other way round: ``1-3,7``."""
     parts: list[str] = []
     at = 0

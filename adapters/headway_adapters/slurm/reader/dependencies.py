@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headway.model import Dependency
-from headway_adapters.slurm import values
-from headway_adapters.slurm.reader.documents import JobRecord
+from headway_adapters.slurm.reader.brief import Brief
 from headway_adapters.slurm.reader.fates import Fate, Fates
 
 _CONDITION = re.compile(
@@ -62,14 +61,14 @@ _NEVER = _Judged(never=True)
 
 
 def read_dependencies(
-    record: JobRecord, index: int | None, fates: Fates, now: float, notes: set[str], *, several: bool = False
+    record: Brief, index: int | None, fates: Fates, now: float, notes: set[str], *, several: bool = False
 ) -> Conditions:
     """What a waiting job depends on.
 
     ``index``: its place in its array. ``now``: absolute seconds. ``several``: the record is that of several
     elements of an array.
     """
-    text = values.text(record.dependency)
+    text = record.dependency
     if not text:
         return Conditions()
     either = "?" in text
@@ -112,7 +111,7 @@ def _any(judged: Iterable[tuple[str, _Judged]]) -> Conditions:
 
 
 def _judge(
-    match: re.Match[str], record: JobRecord, index: int | None, fates: Fates, now: float, notes: set[str],
+    match: re.Match[str], record: Brief, index: int | None, fates: Fates, now: float, notes: set[str],
     several: bool,
 ) -> _Judged:  # fmt: skip
     item, kind, state = match.group(), match["kind"], match["state"] or ""
@@ -155,11 +154,11 @@ def _after(name: str, fate: Fate, delay: float, now: float) -> _Judged:
     return _MET if begin <= now else _Judged(begin=begin)
 
 
-def _singleton(record: JobRecord, fates: Fates, several: bool) -> _Judged:
+def _singleton(record: Brief, fates: Fates, several: bool) -> _Judged:
     other = fates.before(record)
     if other is not None:
-        number = values.integer(other.array_job_id) or values.integer(other.job_id)
-        if not fates.tells_of(other) or number == values.integer(record.array_job_id):
+        number = other.array or other.number
+        if not fates.tells_of(other) or number == record.array:
             # The scheduler knows nothing of it, or lets no element wait for others of its array.
             return _Judged(waits=f"its dependency singleton waits for job {number}")
         return _Judged(Dependency("singleton", ""))

@@ -6,7 +6,7 @@ import calendar
 import json
 import re
 import time as clock
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -96,6 +96,14 @@ class Listing(msgspec.Struct, gc=False):
     errors: list[Any] | None = None
 
 
+class _Raw(msgspec.Struct, gc=False):
+    """The same, with records that are not decoded."""
+
+    jobs: list[msgspec.Raw] | None = None
+    nodes: list[msgspec.Raw] | None = None
+    errors: list[Any] | None = None
+
+
 class _Loose(msgspec.Struct, gc=False):
     """The same, where some of the records are no records."""
 
@@ -121,15 +129,52 @@ def decode(data: bytes, what: str, notes: set[str]) -> Listing:
             listing = _decode_with_odd_ones(data, what, notes)
     except (ValueError, RecursionError) as error:
         raise Failure(f"{what}: not the expected JSON ({error}); it begins {data[:60]!r}") from error
-    if listing.errors:
-        first = listing.errors[0]
-        if isinstance(first, dict):
-            parts = [str(first[k]) for k in ("description", "error", "source") if first.get(k)]
-            first = ", ".join(parts) or "an error without a description"
-        if not listing.jobs and not listing.nodes:
-            raise Failure(f"{what}: {first}")
-        notes.add(f"{what} reports an error beside its records: {first}")
+    _tell_errors(listing, what, notes)
     return listing
+
+
+def raw_jobs(data: bytes, what: str, notes: set[str]) -> Sequence[msgspec.Raw | JobRecord] | None:
+    """The jobs of Slurm's JSON, each as its own bytes, for :func:`job_record`; None if it lists none.
+
+    Of JSON that is odd they are records. Raises :class:`Failure` as :func:`decode` does.
+    """
+    try:
+        listing = msgspec.json.decode(data, type=_Raw)
+    except (ValueError, RecursionError):
+        return decode(data, what, notes).jobs
+    _tell_errors(listing, what, notes)
+    if listing.jobs is None:
+        return None
+    found = [raw for raw in listing.jobs if memoryview(raw)[:1] == b"{"]
+    if len(found) < len(listing.jobs):
+        notes.add(f"{what}: entries that are no records were left out")
+    return found
+
+
+def job_record(raw: msgspec.Raw) -> JobRecord:
+    """One of :func:`raw_jobs`. Raises :class:`Failure` for what is no JSON."""
+    try:
+        try:
+            return msgspec.json.decode(raw, type=JobRecord)
+        except UnicodeDecodeError:
+            text = bytes(raw).decode("utf-8", errors="replace")
+            return msgspec.json.decode(text, type=JobRecord)
+    except (ValueError, RecursionError) as error:
+        begins = bytes(raw)[:60]
+        raise Failure(f"a job's record: not the expected JSON ({error}); it begins {begins!r}") from error
+
+
+def _tell_errors(listing: Listing | _Raw, what: str, notes: set[str]) -> None:
+    """Raise :class:`Failure` for an error in the place of data, and note one beside data."""
+    if not listing.errors:
+        return
+    first = listing.errors[0]
+    if isinstance(first, dict):
+        parts = [str(first[k]) for k in ("description", "error", "source") if first.get(k)]
+        first = ", ".join(parts) or "an error without a description"
+    if not listing.jobs and not listing.nodes:
+        raise Failure(f"{what}: {first}")
+    notes.add(f"{what} reports an error beside its records: {first}")
 
 
 def _decode_with_odd_ones(data: bytes, what: str, notes: set[str]) -> Listing:

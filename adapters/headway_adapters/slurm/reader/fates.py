@@ -6,16 +6,15 @@ once, by the same rules as here. A job that it does not list any more (``MinJobA
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.arrays import elements_in
-from headway_adapters.slurm.reader.documents import JobRecord
-from headway_adapters.slurm.reader.states import job_state
+from headway_adapters.slurm.reader.brief import Brief
 
 #: What runs of namesakes, and what waits with the smallest number.
-_Turns = tuple[Sequence[JobRecord], JobRecord | None]
+_Turns = tuple[Sequence[Brief], Brief | None]
 #: More elements than any array has.
 _ALL = 1 << 32
 
@@ -40,20 +39,19 @@ class Fate:
 class Fates:
     """The jobs of one listing, as dependencies name them."""
 
-    def __init__(self, records: Iterable[JobRecord], told: frozenset[str]) -> None:
+    def __init__(self, records: Sequence[Brief], told: frozenset[str]) -> None:
         """``told``: the partitions of which headway tells the scheduler."""
         self._told = told
-        self._jobs: dict[int, JobRecord] = {}
-        self._arrays: dict[int, list[JobRecord]] = {}
-        self._elements: dict[tuple[int, int], JobRecord] = {}
-        self._namesakes: dict[tuple[str, str], list[JobRecord]] = {}
+        self._records_read = records
+        self._jobs: dict[int, Brief] = {}
+        self._arrays: dict[int, list[Brief]] = {}
+        self._elements: dict[tuple[int, int], Brief] = {}
         for record in records:
-            self._jobs[values.integer(record.job_id)] = record
-            if array := values.integer(record.array_job_id):
-                self._arrays.setdefault(array, []).append(record)
-                if values.number(record.array_task_id) is not None:
-                    self._elements[array, values.integer(record.array_task_id)] = record
-            self._namesakes.setdefault(_named(record), []).append(record)
+            self._jobs[record.number] = record
+            if record.array:
+                self._arrays.setdefault(record.array, []).append(record)
+                if record.task is not None:
+                    self._elements[record.array, record.task] = record
         # Many may ask the same.
         self._answers: dict[tuple[int, int | None], Fate | None] = {}
         self._rests: dict[int, frozenset[int]] = {}
@@ -66,20 +64,18 @@ class Fates:
             self._answers[asked] = self._judge(self._records(number, task))
         return self._answers[asked]
 
-    def _judge(self, records: Sequence[JobRecord]) -> Fate | None:
+    def _judge(self, records: Sequence[Brief]) -> Fate | None:
         if not records:
             return None
-        fates = [job_state(each.job_state, each.nodes, set()) for each in records]
-        starts = [values.seconds(each.start_time) for each in records]
         return Fate(
-            waits=any(state == "pending" for state, _ in fates),
-            over=all(state == "ended" for state, _ in fates),
-            well=all(outcome == "completed" for state, outcome in fates if state == "ended"),
-            start=max((at for at in starts if at is not None), default=None),
+            waits=any(each.state == "pending" for each in records),
+            over=all(each.state == "ended" for each in records),
+            well=all(each.outcome == "completed" for each in records if each.state == "ended"),
+            start=max((each.start for each in records if each.start is not None), default=None),
             told=all(map(self.tells_of, records)),
         )
 
-    def _records(self, number: int, task: int | None) -> Sequence[JobRecord]:
+    def _records(self, number: int, task: int | None) -> Sequence[Brief]:
         if task is None:
             if number in self._arrays:
                 return self._arrays[number]
@@ -93,41 +89,39 @@ class Fates:
 
     def _read_rest(self, array: int) -> frozenset[int]:
         record = self._jobs.get(array)
-        if record is None or values.number(record.array_task_id) is not None:
-            return frozenset()
-        text = values.text(record.array_task_string)
-        return frozenset(elements_in(array, text, _ALL, set()) if text else ())
+        listed = record.listed if record is not None else ""
+        return frozenset(elements_in(array, listed, _ALL, set()) if listed else ())
 
-    def tells_of(self, record: JobRecord) -> bool:
+    def tells_of(self, record: Brief) -> bool:
         """Whether headway tells the scheduler of a job."""
-        return not self._told.isdisjoint(values.text(record.partition).split(","))
+        return not self._told.isdisjoint(record.partitions.split(","))
 
-    def before(self, record: JobRecord) -> JobRecord | None:
+    def before(self, record: Brief) -> Brief | None:
         """A job of this name and user that a singleton waits for: what runs, or waits with a smaller number
         of its own. The rest of an array has the array's number."""
-        own = values.integer(record.job_id)
-        named = _named(record)
+        named = record.user, record.name
         if named not in self._turns:
             self._turns[named] = self._sort(named)
         running, first = self._turns[named]
-        if first is not None and values.integer(first.job_id) < own:
+        if first is not None and first.number < record.number:
             return first
-        return next((other for other in running if values.integer(other.job_id) != own), None)
+        return next((other for other in running if other.number != record.number), None)
+
+    @cached_property
+    def _namesakes(self) -> dict[tuple[str, str], list[Brief]]:
+        """The jobs of each user and name."""
+        found: dict[tuple[str, str], list[Brief]] = {}
+        for record in self._records_read:
+            found.setdefault((record.user, record.name), []).append(record)
+        return found
 
     def _sort(self, named: tuple[str, str]) -> _Turns:
         """What runs of these namesakes, and what waits with the smallest number."""
-        running: list[JobRecord] = []
-        first: JobRecord | None = None
+        running: list[Brief] = []
+        first: Brief | None = None
         for record in self._namesakes.get(named, ()):
-            state, _ = job_state(record.job_state, record.nodes, set())
-            if state in ("starting", "running", "suspended"):
+            if record.state in ("starting", "running", "suspended"):
                 running.append(record)
-            elif state == "pending" and (
-                first is None or values.integer(record.job_id) < values.integer(first.job_id)
-            ):
+            elif record.state == "pending" and (first is None or record.number < first.number):
                 first = record
         return running, first
-
-
-def _named(record: JobRecord) -> tuple[str, str]:
-    return values.text(record.user_name), values.text(record.name)

@@ -15,41 +15,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from headway.errors import Failure
-from headway.model import FOR_JOB, JobDescription, Request
-from headway_adapters.polling.marks import marks
-from headway_adapters.polling.remarks import CANNOT_BE_TOLD, noted, remarks, unwritable
-from headway_adapters.polling.resubmission import ATTRIBUTES
 from headway_adapters.polling.snapshot import SnapshotJob
-from headway_adapters.slurm import marker, values
-from headway_adapters.slurm.reader.arrays import elements_in, task_list
+from headway_adapters.slurm import values
+from headway_adapters.slurm.reader.brief import Brief
 from headway_adapters.slurm.reader.dependencies import Conditions, read_dependencies
 from headway_adapters.slurm.reader.detail import Detail
-from headway_adapters.slurm.reader.documents import JobRecord, decode, node_names
+from headway_adapters.slurm.reader.documents import raw_jobs
 from headway_adapters.slurm.reader.fates import Fates
 from headway_adapters.slurm.reader.heterogeneous import Component, combined, how_many
-from headway_adapters.slurm.reader.holds import Hold, hold_of, said_by_user
-from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
 from headway_adapters.slurm.reader.partitions import Partition, told
-from headway_adapters.slurm.reader.placement import placement_of
-from headway_adapters.slurm.reader.request import Requests, forgets_nodes, nodes_asked
-from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
-from headway_adapters.slurm.reader.routed import marks_of, route_barrier, routed, submitted_first
+from headway_adapters.slurm.reader.record import Records
+from headway_adapters.slurm.reader.remembered import Among, Item, Reading, Remembered, Taken
 from headway_adapters.slurm.reader.site import Site
-from headway_adapters.slurm.reader.states import job_state
 from headway_adapters.slurm.reader.topology import Bounds
 
 #: Why a heterogeneous job is not started.
 _NEEDS_BACKFILL = "a heterogeneous job: headway starts it with sched/backfill and bf_interval=1 (to 5)"
-#: Slurm's reasons of a job that depends on others.
-_DEPENDS = frozenset({"Dependency", "DependencyNeverSatisfied"})
-#: Slurm's reason of a job that no node that it may have can run, whatever ends on it.
-NEVER = "BadConstraints"
+#: Of a job that depends on nothing.
+_NONE = Conditions()
+#: Of one that waits, on which no other record bears.
+_ALONE = Among(_NONE)
 
 
 @dataclass
@@ -78,41 +68,20 @@ def read_jobs(
     nodes: Nodes,
     notes: set[str],
     bounds: Bounds | None = None,
+    remembered: Remembered | None = None,
 ) -> Jobs:
     """``squeue --json``; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd.
-    ``bounds``: jobs' bounds on switches that the JSON does not have."""
-    listing = decode(data, "squeue: the listing of jobs", notes)
-    if listing.jobs is None:
+    ``bounds``: jobs' bounds on switches that the JSON does not have. ``remembered``: what the listing before
+    was read as, which becomes what this one is."""
+    listing = raw_jobs(data, "squeue: the listing of jobs", notes)
+    if listing is None:
         raise Failure("squeue: the listing of jobs holds no jobs")
-    return _Reading(now, site, partitions, nodes, notes, bounds or {}).read(listing.jobs)
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """The nodes that a job's user named, and how many, where headway's pin may stand in their place."""
-
-    #: The pin, if it holds.
-    pin: marker.Pin | None
-    asked: tuple[str, ...]
-    excluded: tuple[str, ...]
-    least: int
-    most: int
-
-
-@dataclass(frozen=True)
-class _Waiting:
-    """What a record says of a job that waits, or of each of the elements that it stands for."""
-
-    record: JobRecord
-    pools: tuple[str, ...]
-    request: Request
-    attributes: dict[str, Any] | None
-    detail: Detail
-    #: What keeps it from starting, and its holder.
-    blocked: str
-    held_by: str
-    #: A start that headway asked for is on its way.
-    releasing: bool
+    remembered = remembered if remembered is not None else Remembered()
+    remembered.begin((site, partitions, nodes.threads), nodes.nodes)
+    items = [remembered.item(raw, now) for raw in listing]
+    found = _Reading(now, site, partitions, nodes, notes, bounds or {}, remembered).read(items)
+    remembered.end()
+    return found
 
 
 class _Reading:
@@ -120,475 +89,176 @@ class _Reading:
 
     def __init__(
         self, now: float, site: Site, partitions: Mapping[str, Partition], nodes: Nodes, notes: set[str],
-        bounds: Bounds,
+        bounds: Bounds, remembered: Remembered,
     ) -> None:  # fmt: skip
         self.now = now
         self.site = site
         self.partitions = partitions
-        self.nodes = nodes
         self.notes = notes
-        self.managed = frozenset(site.managed)
+        self.bounds = bounds
+        self.remembered = remembered
         self.found = Jobs()
-        #: Array -> its elements that are not over; elements that take a place under its limit.
-        self.elements: dict[int, list[str]] = {}
+        self.records = Records(now, site, partitions, nodes, bounds)
+        #: Array -> how many of its elements are not over; elements that take a place under its limit.
+        self.elements: dict[int, int] = {}
         self.active: dict[int, int] = {}
-        self.requests = Requests(site, partitions, nodes, bounds)
-        self.records: Sequence[JobRecord] = ()
+        self.briefs: list[Brief] = []
 
     @cached_property
     def fates(self) -> Fates:
         """Asked for where a job depends on others."""
-        return Fates(self.records, told(self.partitions, self.managed) | self.site.behind.keys())
+        managed = frozenset(self.site.managed)
+        return Fates(self.briefs, told(self.partitions, managed) | self.site.behind.keys())
 
-    def read(self, jobs: Sequence[JobRecord]) -> Jobs:
-        self.records = jobs
-        late: list[JobRecord] = []
-        heterogeneous: dict[int, list[JobRecord]] = {}
-        for record in jobs:
+    def read(self, items: Sequence[Item]) -> Jobs:
+        briefs = [self._brief(item) for item in items]
+        self.briefs = [brief for brief in briefs if brief is not None]
+        late: list[tuple[Item, Brief]] = []
+        together: list[tuple[Item, Brief]] = []
+        heterogeneous: dict[int, list[tuple[Item, Brief]]] = {}
+        for item, brief in zip(items, briefs, strict=True):
+            if brief is None:
+                continue
+            if brief.leader:
+                heterogeneous.setdefault(brief.leader, []).append((item, brief))
+            elif not self._is_one(brief):
+                pass
+            elif brief.state != "pending":
+                self._take(item, brief)
+            elif brief.tasks is None:
+                late.append((item, brief))
+            else:
+                together.append((item, brief))
+        # What waits of an array comes last: its places depend on the others.
+        for _, brief in together:
+            self.elements[brief.shared] = self.elements.get(brief.shared, 0) + len(brief.tasks or ())
+        for item, brief in (*late, *together):
+            self._take(item, brief)
+        for leader, components in heterogeneous.items():
             try:
-                if leader := values.integer(record.het_job_id):
-                    heterogeneous.setdefault(leader, []).append(record)
-                elif self._first_pass(record):
-                    late.append(record)
+                self._heterogeneous(leader, components)
             except Exception as error:
-                self._odd(record, error)
-        for record, array, tasks in self._single_first(late):
-            try:
-                self._pending(record, array, tasks)
-            except Exception as error:
-                self._odd(record, error)
-        for number, components in heterogeneous.items():
-            try:
-                self._heterogeneous(number, components)
-            except Exception as error:
-                for record in components:
-                    self._odd(record, error)
-                self.found.unread.add(str(number))
+                for _, brief in components:
+                    self._odd(brief.job_id, error)
+                self.found.unread.add(str(leader))
         return self.found
 
-    def _single_first(
-        self, waiting: Sequence[JobRecord]
-    ) -> list[tuple[JobRecord, int | None, list[int] | None]]:
-        """Records of jobs that wait, then records of several elements of an array, with the array and these
-        elements."""
-        arrays: list[tuple[JobRecord, int | None, list[int] | None]] = []
-        single: list[tuple[JobRecord, int | None, list[int] | None]] = []
-        for record in waiting:
-            try:
-                text = values.text(record.array_task_string)
-                if text and values.number(record.array_task_id) is None:
-                    array = values.integer(record.array_job_id) or values.integer(record.job_id)
-                    listed = elements_in(array, text, self.site.array_limit, self.notes)
-                    self.elements.setdefault(array, []).extend(f"{array}_{task}" for task in listed)
-                    arrays.append((record, array, listed))
-                else:
-                    single.append((record, None, None))
-            except Exception as error:
-                self._odd(record, error)
-        return [*single, *arrays]
+    def _brief(self, item: Item) -> Brief | None:
+        if item.known is not None:
+            return item.known.brief
+        record = item.record
+        notes: set[str] = set()
+        try:
+            return Brief.of(record, self.site.array_limit, notes)
+        except Exception as error:
+            self._odd(str(values.integer(record.job_id)), error)
+            return None
+        finally:
+            item.notes = frozenset(notes)
 
-    def _heterogeneous(self, leader: int, components: Sequence[JobRecord]) -> None:
+    def _is_one(self, brief: Brief) -> bool:
+        """Count what a record says of its array; whether it is that of a job at all."""
+        if brief.number <= 0:
+            self.notes.add("a job without a number was left out")
+            return False
+        if brief.array:
+            self.found.arrays.setdefault(str(brief.array), None)
+            if brief.task is not None and brief.state != "ended":
+                self.elements[brief.array] = self.elements.get(brief.array, 0) + 1
+                self.active[brief.array] = self.active.get(brief.array, 0) + brief.active
+        return True
+
+    def _take(self, item: Item, brief: Brief) -> None:
+        """Take in what a record says."""
+        try:
+            taken = self._read(item, brief)
+        except Exception as error:
+            self._odd(brief.job_id, error)
+            return
+        found = self.found
+        for job_id, job, detail in taken.jobs:
+            found.jobs[job_id] = job
+            if detail is not None:
+                found.details[job_id] = detail
+        if taken.loose:
+            found.loose.add(brief.job_id)
+        if taken.kept:
+            found.kept.add(brief.job_id)
+        if taken.rest is not None:
+            found.arrays[brief.job_id] = taken.rest
+
+    def _read(self, item: Item, brief: Brief) -> Taken:
+        """What a record was read as, now or before."""
+        among = self._among(brief) if brief.state == "pending" else None
+        reading = item.known
+        if reading is None or reading.among != among:
+            self.notes |= item.notes
+            records = self.records
+            records.until, records.requests.went_by_nodes = math.inf, False
+            if among is None:
+                taken = records.not_pending(item.record, brief)
+            else:
+                taken = records.pending(item.record, brief, among)
+            notes = item.notes if reading is None else reading.notes
+            reading = Reading(brief, taken, among, notes, records.until, records.requests.went_by_nodes)
+        elif reading.notes:
+            self.notes |= reading.notes
+        self.remembered.keep(item, reading)
+        return reading.taken
+
+    def _among(self, brief: Brief) -> Among:
+        """What the other records mean for one of what waits."""
+        bound = self.bounds.get(brief.number) if self.bounds else None
+        if brief.tasks is None and not brief.dependency and bound is None:
+            return _ALONE
+        if brief.tasks is None:
+            return Among(self._conditions(brief, brief.task, several=False), bound=bound)
+        several = len(brief.tasks) > 1
+        conditions: Conditions = _NONE
+        each: tuple[Conditions, ...] = ()
+        # Elements may depend on an element each.
+        if "aftercorr" in brief.dependency:
+            each = tuple(self._conditions(brief, task, several=several) for task in brief.tasks)
+        else:
+            conditions = self._conditions(brief, None, several=several)
+        room = brief.most - self.active.get(brief.shared, 0) if brief.most else math.inf
+        return Among(conditions, each, room, self.elements[brief.shared] > len(brief.tasks), bound)
+
+    def _conditions(self, brief: Brief, index: int | None, *, several: bool) -> Conditions:
+        """What a job, or an element with this ``index``, depends on."""
+        if not brief.dependency:
+            return _NONE
+        return read_dependencies(brief, index, self.fates, self.now, self.notes, several=several)
+
+    def _heterogeneous(self, leader: int, components: Sequence[tuple[Item, Brief]]) -> None:
         """One job of all components, each of which is read like a job first."""
         read: list[Component] = []
-        held: list[set[str]] = [self.found.loose, self.found.kept]
         key = str(leader)
-        before = [key in each for each in held]
-        for record in components:
-            if self._first_pass(record):
-                self._pending(record, None, None)
-            own, _, _ = self._identity(record)
-            for at, each in enumerate(held):
-                before[at] |= own in each
-                each.discard(own)
-            job, detail = self.found.jobs.pop(own, None), self.found.details.pop(own, None)
-            if job is not None:
-                read.append(Component(own, values.integer(record.het_job_offset), job, detail))
+        loose = kept = False
+        for item, brief in components:
+            if self._is_one(brief):
+                taken = self._read(item, brief)
+                loose, kept = loose or taken.loose, kept or taken.kept
+                if taken.rest is not None:
+                    self.found.arrays[brief.job_id] = taken.rest
+                offset = values.integer(item.record.het_job_offset)
+                read += [Component(own, offset, job, detail) for own, job, detail in taken.jobs]
         if not read:
             return
         # All of them, or what is held of them, with one command.
-        for each, found in zip(held, before, strict=True):
-            if found:
-                each.add(key)
-        expected = how_many(values.text(components[0].het_job_id_set))
+        if loose:
+            self.found.loose.add(key)
+        if kept:
+            self.found.kept.add(key)
+        expected = how_many(values.text(components[0][0].record.het_job_id_set))
         never = "" if self.site.backfills else _NEEDS_BACKFILL
         self.found.jobs[key], detail = combined(key, read, expected=expected, never=never)
         if detail is not None:
             self.found.details[key] = detail
 
-    def _odd(self, record: JobRecord, error: Exception) -> None:
+    def _odd(self, job_id: str, error: Exception) -> None:
         """Whatever is odd about a job costs that job this look, and no other."""
-        job_id, _, _ = self._identity(record)
         self.found.unread.add(job_id)
         self.found.jobs.pop(job_id, None)
         self.found.details.pop(job_id, None)
         self.notes.add(f"job {job_id} cannot be read and stays as it was: {error}")
-
-    def _first_pass(self, record: JobRecord) -> bool:
-        """Take in a job that does not wait; whether it waits."""
-        job_id = values.integer(record.job_id)
-        if job_id <= 0:
-            self.notes.add("a job without a number was left out")
-            return False
-        state, outcome = job_state(record.job_state, record.nodes, self.notes)
-        array = values.integer(record.array_job_id)
-        if array:
-            self.found.arrays.setdefault(str(array), None)
-        if state != "pending":
-            self._not_pending(record, state, outcome)
-            return False
-        if array and values.number(record.array_task_id) is not None:
-            element = f"{array}_{values.integer(record.array_task_id)}"
-            self.elements.setdefault(array, []).append(element)
-            if values.integer(record.priority):
-                self.active[array] = self.active.get(array, 0) + 1
-        return True
-
-    def _identity(self, record: JobRecord) -> tuple[str, str, int | None]:
-        array = values.integer(record.array_job_id)
-        task = values.number(record.array_task_id)
-        if array and task is not None and not math.isinf(task):
-            return f"{array}_{int(task)}", str(array), int(task)
-        return str(values.integer(record.job_id)), "", None
-
-    def _pools(self, record: JobRecord, listed: tuple[str, ...]) -> tuple[str, ...]:
-        """The pools in which it may run, in its user's order; ``listed``: the partitions of its user's list.
-
-        headway starts it in none that it does not manage, and Slurm does not start it while it is held.
-        """
-        if not listed:
-            named = values.text(record.partition).partition(",")[0]
-            return (self.site.behind.get(named, named),)
-        choices = tuple(dict.fromkeys(self.site.behind.get(name, name) for name in listed))
-        return tuple(name for name in choices if name in self.managed) or choices[:1]
-
-    def _description(
-        self, record: JobRecord, pools: tuple[str, ...], request: Request, *,
-        held: bool, pending: bool, ranked: bool, job_id: str, array_id: str, index: int | None,
-        conditions: Conditions | None = None, attributes: dict[str, Any] | None = None,
-    ) -> JobDescription:  # fmt: skip
-        conditions = conditions or Conditions()
-        begins = (self._begin(record) if pending else None, conditions.begin)
-        begin = max((each for each in begins if each is not None), default=None)
-        priority = values.number(record.priority) if ranked else None
-        return JobDescription(
-            id=job_id,
-            submit_time=submitted_first(record) or values.seconds(record.submit_time) or self.now,
-            request=request,
-            pool=pools[0],
-            further_pools=pools[1:],
-            name=values.text(record.name),
-            user=values.text(record.user_name),
-            group=values.text(record.group_name),
-            account=values.text(record.account),
-            qos=values.text(record.qos),
-            # A held job's priority is 0: that says nothing about its order.
-            priority=None if not priority or math.isinf(priority) else float(priority),
-            array_id=array_id,
-            array_index=index,
-            dependencies=conditions.dependencies,
-            any_dependency=conditions.either,
-            begin_time=begin,
-            held=held,
-            reservation=self._reservation(record, job_id),
-            attributes=self._marked(record, attributes),
-        )
-
-    def _begin(self, record: JobRecord) -> float | None:
-        """The begin time that its user asked for, if it has not come."""
-        begin = values.begin(record.eligible_time)
-        return begin if begin is not None and begin > self.now and not _begins_for_us(record) else None
-
-    def _marked(self, record: JobRecord, attributes: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The attributes, with what the user's comment says, and how nice the job is."""
-        if nice := _nice(record.nice):
-            attributes = {**(attributes or {}), "nice": nice}
-        comment, notes = noted(said_by_user(values.text(record.comment))[0])
-        words, said = remarks(comment)
-        marked = dict(attributes or {})
-        if said:
-            marked["comment"] = said
-        if "dedicated" in words:
-            # Slurm forgets the begin time when the job is released at it: from then on it is due.
-            due = values.seconds(record.eligible_time) or values.seconds(record.submit_time)
-            marked["requested_start"] = due or self.now
-        if "malleable" in words:
-            marked["malleable"] = True
-        if notes:
-            marked["notes"] = notes
-        if why := unwritable(comment):
-            marked[CANNOT_BE_TOLD] = why
-        return {**marked, **marks(words, self.site.words - ATTRIBUTES), **routed(record, words)} or None
-
-    def _reservation(self, record: JobRecord, job_id: str) -> str:
-        """The reservation that its user named; "" for the reservation into which headway put it."""
-        name = values.text(record.resv_name)
-        name = name[len(RESERVATION_PREFIX) :] if name.startswith(RESERVATION_PREFIX) else name
-        return "" if name == FOR_JOB + job_id else name
-
-    # ------------------------------------------------------------ jobs on nodes, ended jobs
-
-    def _not_pending(self, record: JobRecord, state: str, outcome: str) -> None:
-        job_id, array_id, index = self._identity(record)
-        # Slurm shows of a list the partition in which the job runs.
-        pools = self._pools(record, partitions_listed(record, None))
-        pool = pools[0]
-        placement = placement_of(record, self.nodes.threads)
-        cpus = sum(count for _, count in placement) or values.integer(record.cpus)
-        if array_id and state != "ended":
-            array = int(array_id)
-            self.elements.setdefault(array, []).append(job_id)
-            self.active[array] = self.active.get(array, 0) + 1
-        request = Request(
-            processors=max(cpus, 1),
-            walltime=self.requests.walltime(record, pool),
-            nodes=len(placement),
-            **self.requests.amounts(record, max(len(placement), 1)),
-            exclusive=self.requests.exclusive(record, pool),
-            # Where there was a choice, newer versions say what it got.
-            licences=licences(values.text(record.licenses_allocated) or values.text(record.licenses)) or (),
-        )
-        description = self._description(
-            record, (pool,), request, held=False, pending=False, ranked=False, job_id=job_id,
-            array_id=array_id, index=index,
-        )  # fmt: skip
-        reason = values.text(record.state_reason)
-        ended = state == "ended"
-        together = ended and not array_id and bool(values.text(record.array_task_string))
-        restarts = values.integer(record.restart_cnt)
-        started = values.seconds(record.start_time) if placement else None
-        leaving = "COMPLETING" in values.words(record.job_state)
-        if leaving and restarts:
-            # It was requeued, and a node does not say that it is free of it: the time goes on with the clock.
-            started = None
-        self.found.jobs[job_id] = SnapshotJob(
-            job=description,
-            state=state,
-            placement=placement,
-            start_time=started,
-            suspended_since=values.seconds(record.suspend_time) if state == "suspended" else None,
-            paused=_paused(record, started),
-            end_time=(values.seconds(record.end_time) or self.now) if ended else None,
-            outcome=outcome,
-            exit_code=values.exit_code(record.exit_code) if ended else None,
-            reason=reason,
-            restarts=restarts,
-            tier="background" if values.text(record.partition) in self.site.behind else "foreground",
-            leaving=leaving,
-        )
-        if not ended and pool in self.managed:
-            priority, comment = values.number(record.priority), values.text(record.admin_comment)
-            if priority:
-                self.found.loose.add(job_id)
-            elif priority == 0 and comment.startswith(marker.PREFIX):
-                self.found.kept.add(job_id)
-        if together:
-            self.found.arrays[job_id] = self.found.jobs[job_id]
-
-    def _pending(self, record: JobRecord, array: int | None, tasks: list[int] | None) -> None:
-        """Take in a job that waits; or the ``tasks`` of an ``array`` that have a record in common."""
-        job_id, array_id, index = self._identity(record)
-        comment = values.text(record.admin_comment)
-        restarts = values.integer(record.restart_cnt)
-        listed = partitions_listed(record, marker.parse(comment))
-        pools = self._pools(record, listed)
-        managed = pools[0] in self.managed
-        wanted = _nodes_wanted(record)
-        pin = wanted.pin
-        hold = hold_of(record, self.site.hold_marker)
-        unfit, request, attributes = self.requests.read(
-            record, pools, wanted.asked, wanted.excluded, wanted.least, wanted.most
-        )
-        # Elements may depend on an element each.
-        each_its_own = tasks is not None and "aftercorr" in values.text(record.dependency)
-        conditions = Conditions()
-        if not each_its_own:
-            conditions = self._conditions(record, index, several=tasks is not None and len(tasks) > 1)
-        blocked, held_by = self._barrier(record, pools, hold, unfit)
-        unsaid = self._is_unsaid(record, conditions) and managed and not blocked
-        if not blocked:
-            blocked = self._condition(record, conditions, managed=managed)
-        if blocked and not held_by:
-            held_by = "system"
-        in_question = marker.begin_of_asked(comment) is not None
-        reason = values.text(record.state_reason)
-        detail = Detail(
-            held=hold.held,
-            from_filter=hold.from_filter,
-            comment_free=marker.is_ours(comment),
-            ours=comment.startswith(marker.PREFIX),
-            unmarked=held_by == "headway" and not hold.from_filter and not comment,
-            refused=hold.held and reason == NEVER,
-            dependency=values.text(record.dependency),
-            unmet=not hold.held and reason in _DEPENDS,
-            unsaid=unsaid,
-            asked=in_question,
-            begins_for_us=in_question and _begins_for_us(record),
-            pin=pin,
-            node_list=node_names(record.required_nodes),
-            least_nodes=wanted.least,
-            most_nodes=wanted.most,
-            nodes_open=marker.says_nodes_open(comment) or forgets_nodes(record),
-            restarts=restarts,
-            listed=listed,
-            behind=values.text(record.partition) in self.site.behind,
-            record=job_id if tasks is None else f"{array}",
-            managed=managed,
-            excluded=wanted.excluded,
-            comment=values.text(record.comment),
-            **marks_of(comment),
-        )
-        releasing = pin is not None and not hold.held and managed and pin.restarts == restarts
-        waiting = _Waiting(record, pools, request, attributes, detail, blocked, held_by, releasing=releasing)
-        if tasks is None:
-            self._put_pending(waiting, job_id, array_id, index, conditions)
-        else:
-            assert array is not None
-            self._put_elements(waiting, array, tasks, None if each_its_own else conditions)
-
-    def _barrier(self, record: JobRecord, pools: tuple[str, ...], hold: Hold, unfit: str) -> tuple[str, str]:
-        """What keeps a job from starting besides what it depends on, and its holder."""
-        if why := route_barrier(values.text(record.admin_comment)):
-            return why, "system"
-        if hold.why:
-            return hold.why, hold.by
-        if pools[0] not in self.managed:
-            return f"partition {pools[0]} is not managed by headway", "system"
-        if all(self._is_closed(name) for name in pools):
-            return _closed(pools), hold.by
-        return unfit, hold.by
-
-    def _is_unsaid(self, record: JobRecord, conditions: Conditions) -> bool:
-        """Whether only Slurm knows what a job depends on, so that it is to be asked."""
-        if not conditions.unsaid or self._begin(record):
-            return False
-        comment, reason = values.text(record.admin_comment), values.text(record.state_reason)
-        in_question = marker.begin_of_asked(comment) is not None
-        return in_question or (comment.startswith(marker.HELD) and reason == "JobHeldAdmin")
-
-    def _condition(self, record: JobRecord, conditions: Conditions, *, managed: bool) -> str:
-        """What a job waits for; "" for nothing that keeps it from starting."""
-        if marker.begin_of_asked(values.text(record.admin_comment)) is not None:
-            return "Slurm is asked what it depends on"
-        if conditions.waits:
-            return conditions.waits
-        if values.text(record.state_reason) == "DependencyNeverSatisfied":
-            return "its dependency can never be satisfied"
-        if managed and self.site.needs_qos and not values.text(record.qos):
-            return "it has no QOS (any more), and Slurm starts no job without a QOS"
-        return ""
-
-    def _put_elements(
-        self, waiting: _Waiting, array: int, tasks: list[int], conditions: Conditions | None
-    ) -> None:
-        """Elements of an array that have a record in common. ``conditions``: None where each has its own."""
-        limit = values.integer(waiting.record.array_max_tasks)
-        room = limit - self.active.get(array, 0) if limit else len(tasks)
-        if len(self.elements[array]) > len(tasks):
-            # Other elements have records of their own, which the array's number would hit as well.
-            rest = replace(waiting.detail, record=f"{array}_[{task_list(tasks)}]", unsaid=False)
-            waiting = replace(waiting, detail=rest)
-        for at, task in enumerate(tasks):
-            one = waiting
-            if not one.blocked and at >= room:
-                why = f"its array runs at most {limit} elements at a time"
-                one = replace(one, blocked=why, held_by="system")
-            own = conditions
-            if own is None:
-                own = self._conditions(waiting.record, task, several=len(tasks) > 1)
-                if own.waits and not one.blocked:
-                    one = replace(one, blocked=own.waits, held_by="system")
-            self._put_pending(one, f"{array}_{task}", str(array), task, own)
-
-    def _conditions(self, record: JobRecord, index: int | None, *, several: bool) -> Conditions:
-        """What a job, or an element with this ``index``, depends on."""
-        if not values.text(record.dependency):
-            return Conditions()
-        return read_dependencies(record, index, self.fates, self.now, self.notes, several=several)
-
-    def _put_pending(
-        self, waiting: _Waiting, job_id: str, array_id: str, index: int | None, conditions: Conditions
-    ) -> None:
-        detail, pin = waiting.detail, waiting.detail.pin
-        description = self._description(
-            waiting.record, waiting.pools, waiting.request, held=bool(waiting.blocked), pending=True,
-            ranked=detail.managed and pin is None, job_id=job_id, array_id=array_id, index=index,
-            conditions=conditions, attributes=waiting.attributes,
-        )  # fmt: skip
-        self.found.details[job_id] = detail
-        self.found.jobs[job_id] = SnapshotJob(
-            job=description,
-            state="pending",
-            held_by=waiting.held_by,
-            pinned=(pin.placement or tuple((name, 0) for name in pin.nodes)) if pin is not None else (),
-            releasing=waiting.releasing,
-            pool=values.text(waiting.record.partition) if waiting.releasing and detail.listed else "",
-            reason=waiting.blocked or values.text(waiting.record.state_reason),
-            restarts=detail.restarts,
-        )
-
-    def _is_closed(self, name: str) -> bool:
-        partition = self.partitions.get(name)
-        return partition is not None and not partition.open
-
-
-def _nodes_wanted(record: JobRecord) -> _Wanted:
-    pin = marker.parse(values.text(record.admin_comment))
-    node_list = node_names(record.required_nodes)
-    excluded = node_names(record.excluded_nodes)
-    least, most = nodes_asked(record)
-    if pin is None:
-        return _Wanted(None, node_list, excluded, least, most)
-    if pin.excluded:
-        # A leader is sent to its nodes by excluding all others; its user's own list stands in the marker,
-        # and so do the limits of the other components, which Slurm changes with it.
-        offset = values.integer(record.het_job_offset)
-        if set(excluded).isdisjoint(pin.nodes) and offset < len(pin.excluded):
-            return _Wanted(pin, node_list, pin.excluded[offset], least, most)
-    elif not pin.nodes:
-        # Taken back: its node list is its user's again, only the number of nodes is still ours.
-        return _Wanted(None, node_list, excluded, pin.least, pin.most)
-    elif set(pin.nodes) == set(node_list):
-        return _Wanted(pin, pin.asked, excluded, pin.least, pin.most)
-    # The node list was changed since: the pin is history.
-    return _Wanted(None, node_list, excluded, least, most)
-
-
-def partitions_listed(record: JobRecord, told: marker.Pin | None) -> tuple[str, ...]:
-    """The partitions that a job's user listed, in that order; () if it is one.
-
-    ``told``: what headway wrote when it chose a partition for a start. If the job is in another partition
-    now, it was moved since.
-    """
-    named = tuple(dict.fromkeys(filter(None, values.text(record.partition).split(","))))
-    if len(named) > 1:
-        return named
-    return told.listed if told is not None and named and named[0] in told.listed else ()
-
-
-def _begins_for_us(record: JobRecord) -> bool:
-    """Whether headway gave the job its begin time, to ask Slurm about it."""
-    ours = marker.begin_of_asked(values.text(record.admin_comment))
-    return ours is not None and values.begin(record.eligible_time) == ours
-
-
-def _closed(names: Sequence[str]) -> str:
-    """Why a job starts in none of its partitions."""
-    if len(names) == 1:
-        return f"partition {names[0]} is closed"
-    return f"partitions {' and '.join(names)} are closed"
-
-
-def _paused(record: JobRecord, started: float | None) -> float:
-    """Seconds for which a job was suspended since its start, before the moment of which Slurm says that it
-    was suspended, or resumed, last."""
-    changed, ran = values.seconds(record.suspend_time), values.number(record.pre_sus_time)
-    if started is None or changed is None or ran is None or math.isinf(ran):
-        return 0.0
-    return max(0.0, changed - started - ran)
-
-
-def _nice(value: Any) -> float | None:
-    """How nice a job is; Slurm 22.05 writes what is below 0 as an unsigned number of 32 bits."""
-    if type(value) is int and 1 << 31 <= value < 1 << 32:
-        return value - (1 << 32)
-    return values.number(value)

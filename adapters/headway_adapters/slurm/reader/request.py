@@ -49,6 +49,8 @@ class Requests:
         self.threads = max(nodes.threads.values(), default=1) if site.whole_cores else 1
         self._excluded: dict[str, tuple[str, ...] | None] = {}
         self._spread = Spread(nodes.nodes)
+        #: Set where an answer went by the nodes of the listing.
+        self.went_by_nodes = False
 
     def walltime(self, record: JobRecord, pool: str) -> float:
         """Its limit, or the partition's, seconds."""
@@ -152,6 +154,7 @@ class Requests:
         per_node = values.integer(record.tasks_per_node) * per_task
         if least != most or not least:
             wish = self._wish(record, cpus, per_task, per_node, bounds)
+            self.went_by_nodes |= bool(wish.gres)
             spread = self._spread.fewest(choice, wish) if wish.gres else 0
             if spread > max(nodes, 1):
                 nodes = spread
@@ -272,6 +275,7 @@ class Requests:
 
     def _nodes_without(self, constraint: str) -> tuple[str, ...] | None:
         """The nodes that do not satisfy ``a&b|c``; None if the constraint is beyond that."""
+        self.went_by_nodes = True
         if constraint not in self._excluded:
             result: tuple[str, ...] | None = None
             if not set("[](*!") & set(constraint):
