@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 from headway_adapters.pbs.documents import JobRecord, Malformed, job_record
@@ -28,6 +30,10 @@ _FIRST = "Job_Name="
 #: No letter of a separator is one that ``^`` and a byte's sum can give (only 32 to 127 are printed as
 #: they are, so the sums are 0 to 95 and 192 to 255 modulo 256): it is there only if it was written there.
 _LETTERS = "abcdefghijklmnop"
+#: What stands for the separator where no value holds one; PBS prints no such byte as it is.
+_MARK = "\x1f"
+#: Values that are kept for jobs that have them in common.
+_MOST_VALUES = 200_000
 _BREAKS = {"n": "\n", "f": "\f"}
 _PLAIN = frozenset(JobRecord.__struct_fields__)
 _MAPS = tuple(name for name in ("Resource_List", "resources_used") if name in _PLAIN)
@@ -48,17 +54,55 @@ def separator_of(argv: tuple[str, ...]) -> str:
     return argv[argv.index("-D") + 1]
 
 
-def jobs(data: bytes, between: str) -> dict[str, JobRecord]:
-    """A listing: job id -> record, in the listing's order. One that was cut is refused."""
-    text = data.decode("utf-8", errors="replace")
-    if not text.strip():
+class Parsed:
+    """The records of the last listing, by the text that they were read from: most do not change."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, tuple[bytes, JobRecord]] = {}
+        #: Values that many jobs have in common, once each.
+        self._values: dict[str, str] = {}
+
+    def records(self, texts: Mapping[str, bytes]) -> dict[str, JobRecord]:
+        """What each job's text says. ``texts``: job id -> its attributes, between :data:`_MARK`."""
+        found: dict[str, tuple[bytes, JobRecord]] = {}
+        for job_id, text in texts.items():
+            key = blake2b(text, digest_size=16).digest()
+            known = self._before.get(job_id)
+            found[job_id] = known if known is not None and known[0] == key else (key, self._read(text))
+        self._before = found
+        if len(self._values) > _MOST_VALUES:
+            self._values = {}
+        return {job_id: record for job_id, (_, record) in found.items()}
+
+    def _read(self, text: bytes) -> JobRecord:
+        fields: dict[str, Any] = {}
+        escapes = _escapes(_MARK)
+        for piece in (_FIRST + text.decode("utf-8", errors="replace")).split(_MARK):
+            _put(fields, piece, escapes)
+        same = self._values.setdefault
+        for name, value in fields.items():
+            if isinstance(value, str):
+                fields[name] = same(value, value)
+            else:
+                fields[name] = {same(key, key): same(each, each) for key, each in value.items()}
+        return job_record(fields)
+
+
+def jobs(data: bytes, between: str, parsed: Parsed | None = None) -> dict[str, JobRecord]:
+    """A listing: job id -> record, in the listing's order. One that was cut is refused. ``parsed``: the
+    records of the listing before, which become those of this one."""
+    if not data or data.isspace():
         return {}
-    if not text.startswith(_HEAD):
+    if not data.startswith(_HEAD.encode()):
         raise Malformed(f"qstat: expected a listing of jobs, it begins {data[:60]!r}")
-    if not text.endswith("\n"):
+    if not data.endswith(b"\n"):
         raise Malformed("qstat: the listing ends in the middle of a job")
-    pieces = _pieces(f"\n{text[:-1]}", between)
-    escapes = re.compile(rf"\\(\\|n|f|{re.escape(between)})")
+    plain = _plain(data, between)
+    if plain is not None:
+        return (parsed if parsed is not None else Parsed()).records(plain)
+    text = f"\n{data.decode('utf-8', errors='replace')[:-1]}"
+    pieces = _pieces(text, between)
+    escapes = _escapes(between)
     found: dict[str, dict[str, Any]] = {}
     fields: dict[str, Any] = {}
     for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
@@ -73,6 +117,27 @@ def jobs(data: bytes, between: str) -> dict[str, JobRecord]:
     if not found:
         raise Malformed(f"qstat: expected a listing of jobs, it begins {data[:60]!r}")
     return {job_id: job_record(fields) for job_id, fields in found.items()}
+
+
+def _plain(data: bytes, between: str) -> dict[str, bytes] | None:
+    """The text of each job behind :data:`_FIRST`, with :data:`_MARK` between its attributes; None for a
+    listing in which anything stands that has to be looked at piece by piece: a separator within a value, a
+    head that is none."""
+    mark, word, head = _MARK.encode(), between.encode(), f"\n{_HEAD}".encode()
+    if mark in data or b"\\" + word in data:
+        return None
+    *heads, last = data.replace(word, mark).split(mark + _FIRST.encode())
+    ids: list[str] = []
+    texts: list[bytes] = []
+    for before in heads:
+        rest, found, job_id = before.rpartition(head) if ids else (b"", head, before[len(head) - 1 :])
+        if not found or mark in job_id or b"\n" in job_id:
+            return None
+        ids.append(job_id.decode("utf-8", errors="replace"))
+        texts.append(rest)
+    if len(set(ids)) < len(ids) or not ids:
+        return None
+    return dict(zip(ids, [*texts[1:], last[:-1]], strict=True))
 
 
 def _pieces(text: str, between: str) -> list[str]:
@@ -116,6 +181,10 @@ def _put(fields: dict[str, Any], piece: str, escapes: re.Pattern[str]) -> None:
         values = fields.setdefault(within, {})
         if isinstance(values, dict):
             values.setdefault(resource, _unescaped(value, escapes))
+
+
+def _escapes(between: str) -> re.Pattern[str]:
+    return re.compile(rf"\\(\\|n|f|{re.escape(between)})")
 
 
 def _unescaped(value: str, escapes: re.Pattern[str]) -> str:

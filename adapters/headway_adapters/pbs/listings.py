@@ -45,6 +45,8 @@ class Listings:
     def __init__(self, client: PbsClient, *, torque: bool) -> None:
         self._client = client
         self._torque = torque
+        #: The records of the last listing of all jobs.
+        self._parsed = dsv.Parsed()
         #: The time until which the vnodes are read from the text form.
         self._as_text_until = 0.0
         #: The jobs at which qstat crashes, arrays as a whole, and the time until which that is believed.
@@ -119,7 +121,7 @@ class Listings:
         try:
             if result.argv[0] != "qselect":
                 self._unprintable = frozenset()
-                found = dict(_jobs(result))
+                found = dict(_jobs(result, self._parsed))
                 self._large_arrays = not self._torque and _has_large_array(found)
                 return found, frozenset()
             ids = [line for line in result.text.split() if _is_id(line) or _is_id(line, writer.array)]
@@ -212,10 +214,10 @@ class Listings:
         return found, unclear - found.keys()
 
 
-def _jobs(result: Result) -> Mapping[str, documents.JobRecord]:
-    """The jobs of a listing. Raises :class:`documents.Malformed`."""
+def _jobs(result: Result, parsed: dsv.Parsed | None = None) -> Mapping[str, documents.JobRecord]:
+    """The jobs of a listing; ``parsed``: those of the listing before. Raises :class:`documents.Malformed`."""
     if "dsv" in result.argv:
-        return dsv.jobs(result.stdout, dsv.separator_of(result.argv))
+        return dsv.jobs(result.stdout, dsv.separator_of(result.argv), parsed)
     return torque.jobs(result.stdout)
 
 

@@ -33,6 +33,7 @@ class Looking:
         self._flights = flights
         self._learn = learn
         self._clock = clock
+        self._remembered = reader.Remembered()
         self.world: World | None = None
 
     def look(self, before: Snapshot | None) -> PbsLook:
@@ -57,7 +58,7 @@ class Looking:
             if key in unprintable or reader.array_of(key) in unprintable
         }  # fmt: skip
         site = replace(world.site, licences=frozenset(settings.licences))
-        found = reader.read_jobs(records, now, site, queues, nodes, notes)
+        found = reader.read_jobs(records, now, site, queues, nodes, notes, self._remembered)
         pools = cluster.pools(queues, nodes, world.site)
         mine = _in_pools(nodes.nodes, pools)
         placed = _placed(found.jobs, before, unread)

@@ -117,6 +117,51 @@ class Jobs:
     details: dict[str, Detail] = field(default_factory=dict)
 
 
+class _Waiting(msgspec.Struct, frozen=True, gc=False):
+    """A pending job as it was read, and what it was read by."""
+
+    record: JobRecord
+    #: That of its array; None for a job that is no element.
+    parent: JobRecord | None
+    #: What other jobs mean for it: why it may not start, its holder, what it depends on, its array's limit.
+    among: tuple[str, str, tuple[Dependency, ...], str]
+    #: Why it cannot be started as it is, whatever the others do.
+    unfit: str
+    job: SnapshotJob
+    detail: Detail
+
+
+class Remembered:
+    """How the pending jobs of the last listing were read. A job is read again where its record, its array's,
+    what other jobs mean for it, the site, a queue or a vnode is another."""
+
+    def __init__(self) -> None:
+        self._context: Any = None
+        self._waiting: dict[str, _Waiting] = {}
+        self._next: dict[str, _Waiting] = {}
+
+    def begin(self, context: Any) -> None:
+        """A listing is to be read; ``context``: what all jobs are read by."""
+        if context != self._context:
+            self._waiting = {}
+        self._context, self._next = context, {}
+
+    def known(self, job_id: str, record: JobRecord, parent: JobRecord | None) -> _Waiting | None:
+        """How this job was read when these were its records."""
+        known = self._waiting.get(job_id)
+        if known is None or known.record is not record or known.parent is not parent:
+            return None
+        return known
+
+    def keep(self, job_id: str, waiting: _Waiting) -> None:
+        """For the next listing."""
+        self._next[job_id] = waiting
+
+    def end(self) -> None:
+        """The listing is read."""
+        self._waiting, self._next = self._next, {}
+
+
 def notes_of(record: JobRecord) -> str:
     """What a job was told."""
     return values.text(mapping(record.Resource_List).get(NOTES))
@@ -138,9 +183,15 @@ def read_jobs(
     queues: Mapping[str, Queue],
     nodes: Nodes,
     notes: set[str],
+    remembered: Remembered | None = None,
 ) -> Jobs:
-    """All jobs of a listing with array elements (``qstat -t -f``). ``now``: absolute seconds."""
-    return _Reader(records, now, site, queues, nodes, notes).read()
+    """All jobs of a listing with array elements (``qstat -t -f``). ``now``: absolute seconds.
+    ``remembered``: how the listing before was read, which becomes how this one is."""
+    remembered = remembered if remembered is not None else Remembered()
+    remembered.begin((site, queues, nodes))
+    found = _Reader(records, now, site, queues, nodes, notes, remembered).read()
+    remembered.end()
+    return found
 
 
 class _Reader:
@@ -152,9 +203,13 @@ class _Reader:
         queues: Mapping[str, Queue],
         nodes: Nodes,
         notes: set[str],
+        remembered: Remembered,
     ) -> None:
         self.records = records
-        self.now = now
+        self._now = now
+        #: The time had a part in the reading of the last job.
+        self.went_by_time = False
+        self.remembered = remembered
         self.site = site
         self.managed = frozenset(site.managed)
         self.queues = queues
@@ -194,6 +249,12 @@ class _Reader:
         for job_id, record, array, element in pending:
             self._pending(job_id, record, array, element)
         return self.found
+
+    @property
+    def now(self) -> float:
+        """When the listing was asked for; a job that is read by it is read anew at the next look."""
+        self.went_by_time = True
+        return self._now
 
     def when(self, value: Any) -> float | None:
         if isinstance(value, (int, float)):
@@ -342,15 +403,22 @@ class _Reader:
             if letter == "Q" and values.text(parent.job_state) in ("H", "W"):
                 letter = values.text(parent.job_state)
         blocked, held_by, dependencies = self._blocked(letter, holds, depend, job_id)
+        known = self.remembered.known(job_id, record, parent)
+        over = ""
+        if known is not None:
+            if parent is not None and not (blocked or known.unfit):
+                over = self._over_limit(array, parent)
+            if known.among == (blocked, held_by, dependencies, over):
+                self._put(job_id, known)
+                return
+        self.went_by_time = False
         shape = self.shapes.of(record, int(job_id.partition(".")[0].partition("[")[0]) + (element or 0))
         wanted, uncountable = licences.asked(mapping(record.Resource_List), self.site.licences)
-        blocked = (
-            blocked
-            or self._closed(values.text(record.queue))
-            or shape.unfit
-            or uncountable
-            or (self._over_limit(array, parent) if parent is not None else "")
-        )
+        unfit = self._closed(values.text(record.queue)) or shape.unfit or uncountable
+        if known is None and parent is not None and not (blocked or unfit):
+            over = self._over_limit(array, parent)
+        among = blocked, held_by, dependencies, over
+        blocked = blocked or unfit or over
         if blocked and not held_by:
             held_by = "system"
         walltime = self._walltime(record)
@@ -363,18 +431,26 @@ class _Reader:
             begin_time=begin if letter == "W" else None,
             attributes=self._marked(record, begin),
         )
-        self.found.details[job_id] = self._detail(record, letter, shape, walltime, array)
         # An element that did not run yet shows its array's counts.
         runs = 0
         if parent is None or record.run_count != parent.run_count:
             runs = values.integer(record.run_count, values.integer(record.start_count))
-        self.found.jobs[job_id] = SnapshotJob(
+        job = SnapshotJob(
             job=description,
             state="pending",
             held_by=held_by,
             reason=blocked or values.text(record.comment),
             restarts=runs,
         )
+        detail = self._detail(record, letter, shape, walltime, array)
+        waiting = _Waiting(record, parent, among, unfit, job, detail)
+        self._put(job_id, waiting, once=shape.odd or self.went_by_time)
+
+    def _put(self, job_id: str, waiting: _Waiting, *, once: bool = False) -> None:
+        """A pending job as it was read; ``once``: it is to be read anew at the next look."""
+        self.found.jobs[job_id], self.found.details[job_id] = waiting.job, waiting.detail
+        if not once:
+            self.remembered.keep(job_id, waiting)
 
     def _closed(self, pool: str) -> str:
         """Why nothing of a queue starts; "" if it does."""

@@ -43,6 +43,8 @@ class Shape(msgspec.Struct, frozen=True):
     apart: bool = False
     #: Which chunks each part of the request has, where it has parts.
     groups: tuple[Group, ...] = ()
+    #: Something about it is noted, at each listing.
+    odd: bool = False
 
 
 class Shapes:
@@ -83,6 +85,7 @@ class Shapes:
         key = (wanted, place, pool, total, turn)
         shape = self._shapes.get(key)
         if shape is None:
+            noted, self._notes = self._notes, set()
             try:
                 chunks = parse(wanted, self._most_chunks)
             except ValueError as error:
@@ -91,6 +94,10 @@ class Shapes:
                 shape = Shape(request, (), False, False, {}, unfit)
             else:
                 shape = self._shaped(chunks, select.parse_place(place), pool, total, turn)
+            if self._notes:
+                shape = msgspec.structs.replace(shape, odd=True)
+                noted |= self._notes
+            self._notes = noted
             self._shapes[key] = shape
         return shape
 
