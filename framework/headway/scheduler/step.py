@@ -28,7 +28,8 @@ from headway.plugins.observers import Observers
 from headway.scheduler.gate import Gate
 from headway.scheduler.passes import Passes
 from headway.scheduler.wiring import ask_plugins
-from headway.state import Job, State, Status
+from headway.scheduler.wishes import Wishes
+from headway.state import Job, State
 from headway.state.choices import name_pools
 from headway.view import View
 
@@ -81,8 +82,8 @@ class Scheduler:
         ``tiers``: of pools by name, instead of what the cluster says of them: where pools share nodes, jobs
         of a higher tier come first.
 
-        ``monitor``: the decisions are not carried out, so each step takes its starts back at its
-        end, and a start that was wished for before is not repeated.
+        ``monitor``: the decisions are not carried out, so each step takes them back at its end, and what
+        was wished for before is not repeated (:mod:`headway.scheduler.wishes`).
         """
         self.plugins = plugins
         self.state = state = State(cluster, tiers)
@@ -97,8 +98,8 @@ class Scheduler:
         self._cycle_seconds = cycle
         #: In batch mode: when the policies are asked next; None: nothing waits for that.
         self._due: float | None = None
-        #: In monitor mode: jobs whose start was wished for and that are still pending.
-        self._wished: set[str] = set()
+        #: In monitor mode: what was decided before and may still come about.
+        self._wishes = Wishes()
         #: When a step is due even if no event comes; None: never.
         self.next_wakeup = state.next_wakeup if cycle is None else self._next_wakeup
         self._handlers = state.handlers
@@ -296,9 +297,8 @@ class Scheduler:
     def _finish(self, decisions: list[Decision]) -> list[Decision]:
         """The hooks that look at the whole step."""
         state = self.state
-        if self._wished:
-            jobs, waiting = state.jobs, (Status.PENDING, Status.STARTING)
-            self._wished = {name for name in self._wished if name in jobs and jobs[name].status in waiting}
+        if self._wishes:
+            self._wishes.forget(state)
         for name, more in self._control.all(state) if self._control.implementations else ():
             for decision in self._checked(self._control, name, more):
                 if self._gate.let_through(name, "control", decision):
@@ -327,7 +327,7 @@ class Scheduler:
     @property
     def wished(self) -> Collection[str]:
         """In monitor mode: the jobs whose start was wished for and that had not started by the last step."""
-        return self._wished
+        return self._wishes.starts
 
     def checkpoint(self, of: Collection[str] | None = None) -> dict[str, Any]:
         """What plugins want to keep over a restart, by name, and what only the state knows; ``of``: of these
@@ -402,18 +402,12 @@ class Scheduler:
         return reason is not None
 
     def _retract(self, decisions: list[Decision]) -> list[Decision]:
-        """Undo the decisions, which are not carried out; leave out starts that were said before."""
+        """Undo the decisions, which are not carried out; leave out what was said before."""
         # In batch mode some may wait to be looked at.
         domains = [domain for domain, _ in self._passes.domains]
         waiting = [domain for domain in domains if domain.news.due] if self._due is not None else []
         self._gate.undo_all()
-        news: list[Decision] = []
-        for decision in decisions:
-            if isinstance(decision, Start):
-                if decision.job_id in self._wished:
-                    continue
-                self._wished.add(decision.job_id)
-            news.append(decision)
+        news = [decision for decision in decisions if self._wishes.is_news(decision)]
         for domain in domains:
             domain.news.due = False
         for domain in waiting:
