@@ -58,6 +58,14 @@ class Between:
         self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
         self._number = count()
         self._look_ahead()
+        for replica in cluster.sites.replicas:
+            link = self._catalogue.links.get((replica.source, replica.site))
+            if replica.source and link is not None and link.bandwidth > 0:
+                size = self._catalogue.datasets[replica.dataset].size
+                done = float(min(replica.done, size))
+                self._set_out(
+                    Transfer(replica.dataset, replica.site, replica.source, size, now, link, done=done)
+                )
 
     def actions(self) -> dict[type[d.Decision], Callable[[Any], str]]:
         """What carries out a decision; it returns why not, or ""."""
@@ -174,10 +182,13 @@ class Between:
             catalogue.links[decision.source, decision.site],
             breaks_at=int(self._rng.random() * size) if breaks else None,
         )  # fmt: skip
-        catalogue.begins(decision.dataset, decision.site, decision.source, self.now)
+        self._set_out(transfer)
+        return ""
+
+    def _set_out(self, transfer: Transfer) -> None:
+        self._catalogue.begins(transfer.dataset, transfer.site, transfer.source, self.now)
         self._transfers.begin(transfer)
         self._tell_progress(transfer)
-        return ""
 
     def _tell_progress(self, transfer: Transfer) -> None:
         """Tell how far a copy is, and plan when to tell it again."""

@@ -26,6 +26,7 @@ from headway.cli.common import (
     when,
 )
 from headway.cli.earlier_runs import first_submissions, may_have_journal
+from headway.cli.known_replicas import known_replicas
 from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
         if plugins.requiring("policy"):
             adapter.tell_policy()
         adapter.submitted_before(partial(first_submissions, config))
-        copy = Copy(adapter)
+        copy = Copy(adapter, known_replicas(config))
         cluster = config.with_energy(copy.cluster)
         catalogue.check_energy(configs, cluster)
         scheduler = Scheduler(

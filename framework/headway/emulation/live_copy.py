@@ -3,6 +3,8 @@
 It is made of the state after all events of the first look, so it holds what is true at the end of them,
 whatever they were: of jobs that are over there is nothing left.
 
+Copies of datasets are handed in: the batch systems know nothing of them.
+
 What is unknown is assumed: each job runs for its estimate, a suspended job goes on at once, and a job that
 is leaving its nodes is gone. A job that is held or waits for something unknown stays as it is.
 """
@@ -14,8 +16,9 @@ from collections.abc import Sequence
 import msgspec
 
 from headway.adapter import ClusterAdapter
-from headway.events import Event, in_order
+from headway.events import DatasetCopying, Event, in_order
 from headway.model import ClusterDescription, Dependency, JobDescription
+from headway.model.sites import Replica
 from headway.state import Job, State
 from headway.state.dependencies import is_met
 from headway.state.records import ON_NODES
@@ -25,14 +28,17 @@ from headway.workload.jobs import Begun, TraceJob
 class Copy:
     """A live cluster's queue and nodes."""
 
-    def __init__(self, adapter: ClusterAdapter) -> None:
-        """Read the cluster once. Raises :class:`headway.errors.Failure` if it does not answer."""
-        described = adapter.describe()
+    def __init__(self, adapter: ClusterAdapter, replicas: Sequence[Replica] = ()) -> None:
+        """Read the cluster once. ``replicas``: copies of datasets, which no batch system tells of.
+
+        Raises :class:`headway.errors.Failure` if the cluster does not answer."""
+        described = _with_replicas(adapter.describe(), replicas)
         moment = adapter.wait(None)
         self.now: float
         #: The first look, with what is over as well.
         self.events: Sequence[Event]
-        self.now, self.events = moment if moment is not None else (0.0, [])
+        self.now, events = moment if moment is not None else (0.0, [])
+        self.events = [*events, *_on_their_way(described, self.now)]
         state = State(described)
         state.now = self.now
         state.apply(in_order(self.events))
@@ -44,6 +50,20 @@ class Copy:
         self.jobs = [_trace(state, job) for job in there]
         #: What runs.
         self.running = [_begun(state, job) for job in there if job.status in ON_NODES]
+
+
+def _with_replicas(described: ClusterDescription, replicas: Sequence[Replica]) -> ClusterDescription:
+    if described.sites is None or not replicas:
+        return described
+    return msgspec.structs.replace(described, sites=described.sites.with_replicas(replicas))
+
+
+def _on_their_way(described: ClusterDescription, now: float) -> list[Event]:
+    """The copies that are on their way, as they are told."""
+    replicas = described.sites.replicas if described.sites is not None else ()
+    return [
+        DatasetCopying(now, one.dataset, one.site, one.source, one.done) for one in replicas if one.source
+    ]
 
 
 def _cluster(described: ClusterDescription, state: State) -> ClusterDescription:

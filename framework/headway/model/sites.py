@@ -74,12 +74,38 @@ class Link(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     latency: float = 0.0
 
 
+class Replica(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A copy of a dataset that earlier runs have made, or that is on its way when a run begins."""
+
+    dataset: str
+    site: str
+    #: When it came there (absolute seconds).
+    since: float = 0.0
+    #: Where it comes from, if it is on its way; "": it is there.
+    source: str = ""
+    #: Bytes of it that have arrived, if it is on its way.
+    done: int = 0
+
+
 class Sites(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """All sites of a federation."""
 
     sites: tuple[Site, ...]
     links: tuple[Link, ...] = ()
     datasets: tuple[Dataset, ...] = ()
+    #: What stores have when the run begins, and what is on its way to them, beside the datasets' originals. A
+    #: live run begins without: its adapter looks at each copy and tells of it.
+    replicas: tuple[Replica, ...] = ()
+
+    def with_replicas(self, replicas: Iterable[Replica]) -> Sites:
+        """The same with these copies, as far as they are configured."""
+        stores = {site.name for site in self.sites if site.store is not None}
+        originals = {one.name: one.at for one in self.datasets}
+        known = tuple(
+            one for one in replicas
+            if one.site in stores and one.site not in originals.get(one.dataset, (one.site,))
+        )  # fmt: skip
+        return msgspec.structs.replace(self, replicas=known)
 
 
 def datasets_of(attributes: dict[str, object] | None) -> tuple[str, ...]:

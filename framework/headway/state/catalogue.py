@@ -39,12 +39,20 @@ class Catalogue:
         self.replicas: dict[str, dict[str, float]] = {
             one.name: dict.fromkeys(one.at, -_INF) for one in described.datasets
         }
+        #: The plugin that orders the copies of this run: only one can; "": none does.
+        self.supplier = ""
         #: Copies on their way, by dataset and site.
         self.copies: dict[tuple[str, str], Copying] = {}
         self._used: dict[str, int] = {}
         for one in described.datasets:
             for name in one.at:
                 self._used[name] = self._used.get(name, 0) + one.size
+        for replica in described.replicas:
+            # The cluster tells of what is on its way.
+            if not replica.source:
+                self.replicas[replica.dataset][replica.site] = replica.since
+                size = self.datasets[replica.dataset].size
+                self._used[replica.site] = self._used.get(replica.site, 0) + size
         #: Changes whenever a store gets, is to get, or loses something.
         self.version = 0
 

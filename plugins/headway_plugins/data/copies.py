@@ -11,8 +11,8 @@ from headway.report.quantities import duration
 from headway.state import State
 from headway.state.catalogue import Catalogue
 from headway_plugins.data.measured import Measured
-from headway_plugins.data.staging_options import StagingOptions
 from headway_plugins.data.stores import Filling, droppable
+from headway_plugins.data.supply_options import SupplyOptions
 
 _INF = float("inf")
 Place = tuple[str, str]
@@ -33,7 +33,7 @@ class _Failures:
 class Copies:
     """The copies that were ordered, by dataset and site."""
 
-    def __init__(self, catalogue: Catalogue, options: StagingOptions, *, drops: bool) -> None:
+    def __init__(self, catalogue: Catalogue, options: SupplyOptions, *, drops: bool) -> None:
         """``drops``: the cluster can remove replicas."""
         self.catalogue = catalogue
         self.measured = Measured(learning=options.learning)
@@ -89,9 +89,11 @@ class Copies:
 
     def left(self, dataset: str, site: str, now: float) -> float:
         """Seconds until a copy on its way is expected to arrive."""
-        copy = self.catalogue.copies[dataset, site]
+        copy, size = self.catalogue.copies[dataset, site], self.catalogue.datasets[dataset].size
         seconds = self.measured.seconds(self.catalogue, dataset, copy.source, site)
-        return max(0.0, copy.since + seconds - now)
+        # A copy may have begun long before it was first told.
+        of_rest = seconds * (1.0 - copy.done / size) if size else 0.0
+        return max(0.0, min(copy.since + seconds - now, of_rest))
 
     def arrival(self, dataset: str, site: str, now: float) -> float:
         """Seconds until the site has the dataset, if a copy that is not on its way begins as soon as it may;

@@ -13,6 +13,9 @@ Decisions:
 - A *snapshot* is planned every ``interval`` seconds, and when half of the jobs of the last one have started
   while others wait. Running jobs and copies on their way are fixed. A job that comes between two snapshots is
   planned at once, without the genetic algorithm.
+- The genetic algorithm compares so many plans in a cycle (``cycle_evaluations``) and goes on in the next one,
+  which follows at once: other queues and users' requests do not wait for it. Meanwhile the last plan stands,
+  and jobs that have no plan wait. At the end the plan is compared for the jobs and slots of that moment.
 - In their queue planned jobs take each other's places alone. ``max_overtakes`` bounds the order, not jobs
   that overtake because their data are there.
 - Before a job is planned, nothing is copied for it.
@@ -37,12 +40,21 @@ from headway.hookspecs import hookimpl
 from headway.model.sites import DATA, MOVABLE
 from headway.plugins import Again, Study, Traits
 from headway.report.quantities import duration
-from headway.state import Job, PoolState, State, Status
-from headway_plugins.data.site_planner import NEVER, Planning, SitePlan, Snapshot, Waiting, plan_sites
+from headway.state import Barrier, Job, PoolState, State, Status
+from headway_plugins.data.site_planner import (
+    NEVER,
+    Planning,
+    Search,
+    SitePlan,
+    Snapshot,
+    Waiting,
+    best_of,
+)
 from headway_plugins.data.site_slots import pool_for, pools_of, slots_of, travel
-from headway_plugins.data.staging import OBSERVED, Staging, waits_for_data
-from headway_plugins.data.staging_options import GeneticOptions, GreedyOptions, StagingOptions
+from headway_plugins.data.staging import Staging
 from headway_plugins.data.stores import why_never
+from headway_plugins.data.supply import OBSERVED, waits_for_data
+from headway_plugins.data.supply_options import GeneticOptions, GreedyOptions, SupplyOptions
 from headway_plugins.draws import Draws
 
 _INF = float("inf")
@@ -56,6 +68,10 @@ WRONG = 5
 TRIES = 3
 #: Jobs that are not planned with which a plan reckons, for each planned job.
 _OTHERS = 4
+#: What bars jobs without a plan while a plan is looked for.
+_UNPLANNED = ("plan",)
+#: Jobs of a plan by which evaluations are counted (``cycle_evaluations``).
+_JOBS = 100
 
 
 @dataclass
@@ -74,14 +90,15 @@ class _Planned:
 class DataGreedy(Staging):
     """Send movable jobs where they can begin first with their data, and copy the data there."""
 
-    Options: type[StagingOptions] = GreedyOptions
+    Options: type[SupplyOptions] = GreedyOptions
+    _NAME = "data-greedy"
     traits = Traits(
         needs=(Copy, Route), uses=(Drop,), words=frozenset({DATA, MOVABLE}),
         observes=(*OBSERVED, PoolChanged), ask_again=Again.DOMAIN,
         study=Study(backfills=True, estimates=True), paper=_PAPER,
     )  # fmt: skip
 
-    def __init__(self, options: StagingOptions | None = None) -> None:
+    def __init__(self, options: SupplyOptions | None = None) -> None:
         super().__init__(options)
         #: Jobs that may be planned.
         self._movable: set[str] = set()
@@ -89,6 +106,8 @@ class DataGreedy(Staging):
         self._refusals: dict[str, int] = {}
         self._overtaken: dict[str, int] = {}
         self._plan = SitePlan()
+        #: A plan that is looked for, and how; None: none is.
+        self._search: tuple[Search, Planning] | None = None
         self._rank: dict[str, int] = {}
         #: Jobs of the last snapshot, how many snapshots there were, and when the next one is due.
         self._size = 0
@@ -102,27 +121,28 @@ class DataGreedy(Staging):
     def checkpoint(self) -> dict[str, Any]:
         order, site = list(self._plan.order), dict(self._plan.site)
         plan = {"order": order, "site": site, "overtaken": dict(self._overtaken)}
-        return {**self.kept(), "plan": plan}
+        return {**self.supply.kept(), "plan": plan}
 
     @hookimpl
     def restore(self, saved: Mapping[str, Any]) -> None:
-        self.take_up(saved)
+        self.supply.take_up(saved)
         plan = saved["plan"]
         self._overtaken = dict(plan["overtaken"])
         self._take(SitePlan(list(plan["order"]), dict(plan["site"])))
 
     # ------------------------------------------------------------------ jobs
 
-    def note(self, event: Event, state: State) -> None:
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
         self._stale = True
         if isinstance(event, DecisionFailed | JobReleased | JobRequeued | JobRouted | PoolChanged):
             self._news = True
         decision = event.decision if isinstance(event, DecisionFailed) else None
         if isinstance(decision, Route) and decision.job_id in self._movable:
             self._refusals[decision.job_id] = self._refusals.get(decision.job_id, 0) + 1
-            self._changed = True
+            self.supply.changed = True
             self._forget(decision.job_id)
-        super().note(event, state)
+        self.supply.note(event, state)
         name = getattr(event, "job_id", "")
         if name in self._movable and name not in state.jobs:
             self._movable.discard(name)
@@ -135,26 +155,22 @@ class DataGreedy(Staging):
         self._plan.site.pop(job, None)
         self._rank.pop(job, None)
 
-    def admitted(self, job: Job) -> str | None:
+    @hookimpl
+    def admit_job(self, job: Job) -> str | None:
         self._stale = True
         if _may_be_planned(job, self.options.movable == "all"):
             self._movable.add(job.id)
             self._news = True
         else:
             self._movable.discard(job.id)
-        return super().admitted(job)
+        return self.supply.admitted(job)
 
-    def why_never(self, job: Job, needs: tuple[str, ...]) -> str:
-        here = super().why_never(job, needs)
-        if not here or job.id not in self._movable:
-            return here
-        if any(not why_never(self.catalogue, needs, site) for site in self.catalogue.sites):
-            return ""
-        return f"{here}; no other site can have its data"
+    def roams(self, job: Job) -> bool:
+        return job.id in self._movable
 
     def _at(self, job: Job) -> str:
         """Its site, or that to which it is on its way."""
-        return self.catalogue.site_of(job.bound_for or job.pool.name)
+        return self.supply.catalogue.site_of(job.bound_for or job.pool.name)
 
     def _plannable(self, job: Job) -> bool:
         """Whether nothing but its data, its way to another pool, or its closed pool keeps the job out."""
@@ -166,15 +182,30 @@ class DataGreedy(Staging):
             return False
         return (
             bool(job.bound_for)
-            or waits_for_data(job)
+            or _would_start(job)
             or not (job.pool.open or job.failures or job.description.begin_time is not None)
         )
 
     # ------------------------------------------------------------------ plans
 
     @hookimpl
+    def bar_job(self, job: Job, state: State) -> Barrier | None:
+        if self._search is not None and self._lacks_plan(job):
+            return Barrier("its plan is being made", _UNPLANNED)
+        return self.supply.barrier(job, state)
+
+    def _lacks_plan(self, job: Job) -> bool:
+        return (
+            job.id in self._movable
+            and job.id not in self._plan.site
+            and self._refusals.get(job.id, 0) < TRIES
+        )
+
+    @hookimpl
     def react(self, state: State) -> Iterable[Decision] | None:
-        self.let_in(state)
+        self.supply.let_in(state)
+        if self._search is not None:
+            return self._go_on(*self._search, state)
         if not (self._news or (self._stale and state.now >= self._next)):
             return None
         self._news = False
@@ -189,16 +220,60 @@ class DataGreedy(Staging):
             return
         known = sum(job.id in self._plan.site for job in front)
         due = state.now >= self._next or not known or (known < len(front) and 2 * known <= self._size)
-        if due or known < len(front):
-            snapshot = self._snapshot(front, pools, state)
-            if not snapshot.slots:
-                return
-            self._make(snapshot, state, whole=due)
-            for job in front:
-                job.domain.touch()
-            if due:
-                state.wake_at(self._next, next(iter(front)).pool)
-            yield from self._routes(front, pools, state)
+        if not due and known == len(front):
+            return
+        snapshot = self._snapshot(front, pools, state)
+        if not snapshot.slots:
+            return
+        planning = self.planning(state) if due else Planning(evaluations=0)
+        search = Search(snapshot, planning, self._draws(state), self._plan)
+        if search.advance(self.turns):
+            found = best_of(snapshot, planning, self._plan, search.best())
+            yield from self._decide(found, front, pools, state, whole=due)
+            return
+        self._search = search, planning
+        for pool in state.pools.values():
+            state.bar_queued(pool)
+        _ask_again(state)
+
+    def _go_on(self, search: Search, planning: Planning, state: State) -> Iterator[Decision]:
+        """Compare further plans; at the end, take the best one for the jobs that wait then."""
+        if not search.advance(self.turns):
+            _ask_again(state)
+            return
+        self._search = None
+        state.lifted(_UNPLANNED)
+        pools = pools_of(state)
+        front = self._front(pools, state)
+        if front and (snapshot := self._snapshot(front, pools, state)).slots:
+            found = best_of(snapshot, planning, self._plan, search.best())
+            yield from self._decide(found, front, pools, state, whole=True)
+
+    def _decide(
+        self, found: SitePlan, front: Mapping[Job, frozenset[str]], pools: Mapping[str, list[PoolState]],
+        state: State, *, whole: bool,
+    ) -> Iterator[Route]:  # fmt: skip
+        """Take a plan, and send on the jobs whose site is another one; ``whole``: it is one of everything,
+        else jobs that came are only added to the last one."""
+        self._take(found)
+        self.supply.changed = True
+        self.planned.evaluations += found.evaluations
+        if whole:
+            self._size, self._stale = len(found.order), False
+            self._next = state.now + self.options.interval
+            self.planned.last_end = state.now + found.makespan
+            if not self.planned.snapshots:
+                self.planned.first_end = self.planned.last_end
+            self.planned.snapshots += 1
+            state.wake_at(self._next, next(iter(front)).pool)
+        for job in front:
+            job.domain.touch()
+        yield from self._routes(front, pools, state)
+
+    def _draws(self, state: State) -> Draws:
+        """The random numbers of the next plan."""
+        self._number += 1
+        return Draws(np.random.default_rng([state.seed, self._number - 1]))
 
     def _front(self, pools: Mapping[str, list[PoolState]], state: State) -> dict[Job, frozenset[str]]:
         """The jobs to plan, in the order of the queues, and for each the sites to which it cannot go."""
@@ -207,36 +282,23 @@ class DataGreedy(Staging):
         for job in sorted((job for job in jobs if self._plannable(job)), key=lambda job: job.order):
             if len(found) == self.options.window:
                 break
-            needs = self._needs.get(job.id, ())
+            needs = self.supply.needs.get(job.id, ())
             if job.bound_for:
                 never = frozenset(site for site in pools if site != self._at(job))
             else:
-                never = frozenset(site for site in pools if why_never(self.catalogue, needs, site))
+                never = frozenset(site for site in pools if why_never(self.supply.catalogue, needs, site))
             if len(never) < len(pools):
                 found[job] = never
         return found
 
-    def _make(self, snapshot: Snapshot, state: State, *, whole: bool) -> None:
-        """Make a plan; ``whole``: of everything, else jobs that came are only added to the last one."""
-        now = state.now
-        planning = self.planning(state) if whole else Planning(evaluations=0)
-        draws = Draws(np.random.default_rng([state.seed, self._number]))
-        found = plan_sites(snapshot, planning, draws, self._plan)
-        self._take(found)
-        self._changed = True
-        self._number += 1
-        self.planned.evaluations += found.evaluations
-        if whole:
-            self._size, self._stale = len(found.order), False
-            self._next = now + self.options.interval
-            self.planned.last_end = now + found.makespan
-            if not self.planned.snapshots:
-                self.planned.first_end = self.planned.last_end
-            self.planned.snapshots += 1
-
     def _take(self, plan: SitePlan) -> None:
         self._plan = plan
         self._rank = {name: at for at, name in enumerate(plan.order)}
+
+    @property
+    def turns(self) -> int | None:
+        """Turns of jobs in the plans that are compared in one cycle; None: in all plans."""
+        return None
 
     def planning(self, state: State) -> Planning:
         """How the next snapshot is planned."""
@@ -250,20 +312,20 @@ class DataGreedy(Staging):
         others = [
             (job, job.order < last)
             for job in state.jobs.values()
-            if job.id not in planned and (job.status is Status.PENDING or waits_for_data(job))
+            if job.id not in planned and (job.status is Status.PENDING or _would_start(job))
         ]
         others.sort(key=lambda other: other[0].order)
         now = state.now
 
         def ready(job: Job) -> float:
             site = self._at(job)
-            times = (self._arrival(name, site, now) for name in self._needs.get(job.id, ()))
+            times = (self._arrival(name, site, now) for name in self.supply.needs.get(job.id, ()))
             return max(times, default=0.0)
 
         slots = slots_of(state, pools, others[: _OTHERS * len(front)], ready, len(front))
         jobs = [
             Waiting(
-                job.id, self._at(job), self._needs.get(job.id, ()), job.expected_runtime,
+                job.id, self._at(job), self.supply.needs.get(job.id, ()), job.expected_runtime,
                 self._overtaken.get(job.id, 0), never,
             )
             for job, never in front.items()
@@ -272,14 +334,14 @@ class DataGreedy(Staging):
             jobs,
             slots,
             lambda dataset, site: self._arrival(dataset, site, now),
-            partial(travel, self.catalogue),
+            partial(travel, self.supply.catalogue),
         )
 
     def _arrival(self, dataset: str, site: str, now: float) -> float:
         """Seconds until the site has the dataset, if its copy begins now; :data:`NEVER`: it cannot."""
-        if why_never(self.catalogue, (dataset,), site):
+        if why_never(self.supply.catalogue, (dataset,), site):
             return NEVER
-        return min(NEVER, self.copies.arrival(dataset, site, now))
+        return min(NEVER, self.supply.copies.arrival(dataset, site, now))
 
     def _routes(
         self, front: Mapping[Job, frozenset[str]], pools: Mapping[str, list[PoolState]], state: State
@@ -289,9 +351,8 @@ class DataGreedy(Staging):
             site = self._plan.site[job.id]
             if site == self._at(job) or site in front[job] or job.bound_for:
                 continue
-            wait = max(
-                (self._arrival(name, site, state.now) for name in self._needs.get(job.id, ())), default=0.0
-            )
+            needs = self.supply.needs.get(job.id, ())
+            wait = max((self._arrival(name, site, state.now) for name in needs), default=0.0)
             if wait < NEVER:
                 there = f"its data can be there in {duration(wait)}" if wait else "nothing is to be copied"
                 self.planned.routes += 1
@@ -350,14 +411,20 @@ class DataGreedy(Staging):
 class DataGa(DataGreedy):
     """Plan sites, order and copies for movable jobs together by a genetic algorithm."""
 
-    Options: type[StagingOptions] = GeneticOptions
+    Options: type[SupplyOptions] = GeneticOptions
+    _NAME = "data-ga"
 
-    def __init__(self, options: StagingOptions | None = None) -> None:
+    def __init__(self, options: SupplyOptions | None = None) -> None:
         super().__init__(options)
         self._believes = True
 
+    @property
+    def turns(self) -> int | None:
+        plans = self.options.cycle_evaluations
+        return None if plans is None else plans * _JOBS
+
     def planning(self, state: State) -> Planning:
-        believes = self.copies.measured.wrong < WRONG
+        believes = self.supply.copies.measured.wrong < WRONG
         if believes != self._believes:
             self._believes = believes
             state.notices.append(
@@ -373,6 +440,16 @@ class DataGa(DataGreedy):
         return Planning(
             options.evaluations, options.mutation, options.parents, options.children, options.max_overtakes
         )
+
+
+def _would_start(job: Job) -> bool:
+    """Whether its data or its plan alone keep a waiting job out of its queue."""
+    return waits_for_data(job) or (job.barrier is not None and job.barrier.key == _UNPLANNED)
+
+
+def _ask_again(state: State) -> None:
+    """Have a further step follow at once."""
+    state.wake_at(state.now, next(iter(state.pools.values())))
 
 
 def _may_be_planned(job: Job, all_may: bool) -> bool:

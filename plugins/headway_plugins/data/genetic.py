@@ -112,43 +112,72 @@ def select(count: int, fitness: Sequence[float] | Floats) -> list[int]:
     return found
 
 
+class Evolution:
+    """Plans that evolve, so many generations at a time."""
+
+    def __init__(
+        self, tables: Tables, draws: Draws, genetics: Genetics, *, mode: Mode = "event", direct: bool = False,
+        seeds: Sequence[Ints] = (),
+    ) -> None:  # fmt: skip
+        """The first plans. ``seeds``: plans that take the places of the last random ones (rows as in
+        :mod:`.population`)."""
+        self._genetics = genetics
+        self._fitness = Fitness(tables, mode, direct=direct)
+        self._breed = _Breed(tables, self._fitness, draws, genetics.mutation)
+        population = np.array([self._breed.random_plan() for _ in range(genetics.children)])
+        if genetics.seed_greedy:
+            self._breed.make_greedy(population[0], tables, mode, direct)
+        for at, plan in enumerate(seeds, start=1):
+            population[-at] = plan
+        makespans = self._fitness.of(population)
+        #: Plans that were compared, those with a remembered makespan included.
+        self.evaluations = len(population)
+        chosen = select(genetics.parents, makespans)
+        self._parents, self._ends = population[chosen], makespans[chosen]
+        self._history = [float(self._ends[0])]
+        self._left = genetics.generations
+
+    def goes_on(self) -> bool:
+        """Whether there is a further generation."""
+        genetics, parents = self._genetics, self._parents
+        if not self._left or (genetics.stop_when_equal and bool((parents == parents[0]).all())):
+            return False
+        budget = genetics.evaluations
+        return budget is None or self.evaluations + genetics.children <= budget
+
+    def generation(self) -> None:
+        """Make children of the best plans, and choose the best of them."""
+        genetics = self._genetics
+        self._left -= 1
+        self.evaluations += genetics.children
+        children = np.array([self._breed.child(self._parents) for _ in range(genetics.children)])
+        # The best plan so far is in the pool, behind the children.
+        pool = np.concatenate((children, self._parents[:1]))
+        known = dict(zip((plan.tobytes() for plan in self._parents), self._ends.tolist(), strict=True))
+        makespans = np.append(_remembered(self._fitness, children, known), self._ends[0])
+        chosen = select(genetics.parents, makespans)
+        self._parents, self._ends = pool[chosen], makespans[chosen]
+        self._history.append(float(self._ends[0]))
+
+    def best(self) -> Evolved:
+        """The best plan so far."""
+        order, node, store = self._fitness.strings(self._parents[0])
+        replicas = self._fitness.replicas
+        return Evolved(
+            order, node, store if replicas else None, float(self._ends[0]), list(self._history),
+            self.evaluations,
+        )  # fmt: skip
+
+
 def evolve(
     tables: Tables, draws: Draws, genetics: Genetics, *, mode: Mode = "event", direct: bool = False,
     seeds: Sequence[Ints] = (),
 ) -> Evolved:  # fmt: skip
-    """The best plan after all generations.
-
-    ``seeds``: plans that take the places of the last random ones (rows as in :mod:`.population`).
-    """
-    fitness = Fitness(tables, mode, direct=direct)
-    breed = _Breed(tables, fitness, draws, genetics.mutation)
-    population = np.array([breed.random_plan() for _ in range(genetics.children)])
-    if genetics.seed_greedy:
-        breed.make_greedy(population[0], tables, mode, direct)
-    for at, plan in enumerate(seeds, start=1):
-        population[-at] = plan
-    makespans = fitness.of(population)
-    evaluated = len(population)
-    chosen = select(genetics.parents, makespans)
-    parents, ends = population[chosen], makespans[chosen]
-    history = [float(ends[0])]
-    for _ in range(genetics.generations):
-        if genetics.stop_when_equal and bool((parents == parents[0]).all()):
-            break
-        evaluated += genetics.children
-        if genetics.evaluations is not None and evaluated > genetics.evaluations:
-            evaluated -= genetics.children
-            break
-        children = np.array([breed.child(parents) for _ in range(genetics.children)])
-        # The best plan so far is in the pool, behind the children.
-        pool = np.concatenate((children, parents[:1]))
-        known = dict(zip((plan.tobytes() for plan in parents), ends.tolist(), strict=True))
-        makespans = np.append(_remembered(fitness, children, known), ends[0])
-        chosen = select(genetics.parents, makespans)
-        parents, ends = pool[chosen], makespans[chosen]
-        history.append(float(ends[0]))
-    order, node, store = fitness.strings(parents[0])
-    return Evolved(order, node, store if fitness.replicas else None, float(ends[0]), history, evaluated)
+    """The best plan after all generations; ``seeds`` as :class:`Evolution`."""
+    evolution = Evolution(tables, draws, genetics, mode=mode, direct=direct, seeds=seeds)
+    while evolution.goes_on():
+        evolution.generation()
+    return evolution.best()
 
 
 def _remembered(fitness: Fitness, plans: Ints, known: dict[bytes, float]) -> Floats:

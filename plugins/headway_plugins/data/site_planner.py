@@ -30,7 +30,7 @@ from math import factorial
 import numpy as np
 
 from headway_plugins.data.evaluation import evaluate, micro
-from headway_plugins.data.genetic import Genetics, evolve
+from headway_plugins.data.genetic import Evolution, Genetics
 from headway_plugins.data.model import Ints, Tables
 from headway_plugins.data.planner import overtaken_at_most
 from headway_plugins.draws import Draws
@@ -200,31 +200,89 @@ def dispatch(free: Iterable[float], ready: Sequence[float], runtimes: Sequence[f
     return ends
 
 
+class Search:
+    """A plan that is looked for by the genetic algorithm, some generations at a time."""
+
+    def __init__(
+        self, snapshot: Snapshot, planning: Planning, draws: Draws, last: SitePlan | None = None
+    ) -> None:
+        """The first plans; nothing is looked for among less than two jobs, or without a budget."""
+        self._numbered = _Numbered(snapshot)
+        self._evolution: Evolution | None = None
+        if planning.evaluations and len(snapshot.jobs) > 1:
+            seeds = _plain(self._numbered, last)
+            self._evolution = _evolution(self._numbered, planning, draws, seeds)
+
+    def advance(self, turns: int | None = None) -> bool:
+        """Breed generations until plans with so many turns of jobs were compared, at least one; None: all
+        that the budget allows. Whether the search is over."""
+        evolution = self._evolution
+        if evolution is None:
+            return True
+        most = None if turns is None else evolution.evaluations + turns // len(self._numbered.jobs)
+        while evolution.goes_on():
+            evolution.generation()
+            if most is not None and evolution.evaluations >= most:
+                break
+        return not evolution.goes_on()
+
+    def best(self) -> SitePlan | None:
+        """The best plan so far: jobs in the order in which they begin; None: none was looked for."""
+        if self._evolution is None:
+            return None
+        found = self._evolution.best()
+        tables = self._numbered.tables
+        turns = evaluate(tables, "staged", found.order, found.node)[1]
+        place = {job: at for at, job in enumerate(found.order)}
+        turns.sort(key=lambda turn: (turn.begins, place[turn.job]))
+        return _named(self._numbered, _Candidate([turn.job for turn in turns], found.node), found.makespan,
+                      found.evaluations)  # fmt: skip
+
+
 def plan_sites(
     snapshot: Snapshot, planning: Planning, draws: Draws, last: SitePlan | None = None
 ) -> SitePlan:
     """The best plan that was found within the budget."""
-    count = len(snapshot.jobs)
-    if not count:
+    search = Search(snapshot, planning, draws, last)
+    search.advance()
+    return best_of(snapshot, planning, last, search.best())
+
+
+def best_of(
+    snapshot: Snapshot, planning: Planning, last: SitePlan | None = None, found: SitePlan | None = None
+) -> SitePlan:
+    """The best of the plans that cost little, and of a plan that a search has ``found`` for these jobs, or
+    for most of them."""
+    if not snapshot.jobs:
         return SitePlan()
     numbered = _Numbered(snapshot)
-    home = {at: job.site for at, job in enumerate(snapshot.jobs) if job.site not in job.never}
-    candidates = [numbered.assigned(range(count), home), numbered.assigned(range(count), {})]
-    if last is not None and last.order:
-        candidates.insert(0, _continued(numbered, last))
+    candidates = _plain(numbered, last)
     evaluated = len(candidates)
-    if planning.evaluations and count > 1:
-        found, evaluated = _evolved(numbered, planning, draws, candidates)
-        candidates.append(found)
+    if found is not None and found.order:
+        candidates.append(_continued(numbered, found))
+        evaluated = found.evaluations
     if planning.max_overtakes is not None:
         candidates = [_without_overtakes(numbered, one, planning.max_overtakes) for one in candidates]
     best, makespan = _best(numbered, candidates)
+    return _named(numbered, best, makespan, evaluated)
+
+
+def _named(numbered: _Numbered, plan: _Candidate, makespan: float, evaluations: int) -> SitePlan:
+    jobs, slots = numbered.jobs, numbered.slots
     return SitePlan(
-        order=[snapshot.jobs[job].id for job in best.order],
-        site={one.id: snapshot.slots[at].site for one, at in zip(snapshot.jobs, best.slot, strict=True)},
+        order=[jobs[job].id for job in plan.order],
+        site={one.id: slots[at].site for one, at in zip(jobs, plan.slot, strict=True)},
         makespan=makespan,
-        evaluations=evaluated,
+        evaluations=evaluations,
     )
+
+
+def _plain(numbered: _Numbered, last: SitePlan | None) -> list[_Candidate]:
+    """The last plan, each job where it is, and greedy."""
+    jobs = numbered.jobs
+    home = {at: job.site for at, job in enumerate(jobs) if job.site not in job.never}
+    plans = [numbered.assigned(range(len(jobs)), home), numbered.assigned(range(len(jobs)), {})]
+    return [_continued(numbered, last), *plans] if last is not None and last.order else plans
 
 
 def _continued(numbered: _Numbered, last: SitePlan) -> _Candidate:
@@ -236,10 +294,9 @@ def _continued(numbered: _Numbered, last: SitePlan) -> _Candidate:
     return numbered.assigned([*kept, *new], {job: last.site[numbered.jobs[job].id] for job in kept})
 
 
-def _evolved(
+def _evolution(
     numbered: _Numbered, planning: Planning, draws: Draws, seeds: Sequence[_Candidate]
-) -> tuple[_Candidate, int]:
-    """What the genetic algorithm finds, and how many plans were compared."""
+) -> Evolution:
     count, tables = len(numbered.jobs), numbered.tables
     # More than all plans need not be compared.
     budget = planning.evaluations
@@ -250,11 +307,7 @@ def _evolved(
         generations=max(0, budget // planning.children - 1), stop_when_equal=planning.mutation == 0,
     )  # fmt: skip
     rows = [seed.row() for seed in seeds][: planning.children]
-    found = evolve(tables, draws, genetics, mode="staged", seeds=rows)
-    turns = evaluate(tables, "staged", found.order, found.node)[1]
-    place = {job: at for at, job in enumerate(found.order)}
-    turns.sort(key=lambda turn: (turn.begins, place[turn.job]))
-    return _Candidate([turn.job for turn in turns], found.node), found.evaluations
+    return Evolution(tables, draws, genetics, mode="staged", seeds=rows)
 
 
 def _without_overtakes(numbered: _Numbered, plan: _Candidate, most: int) -> _Candidate:

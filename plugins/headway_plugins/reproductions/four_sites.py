@@ -65,6 +65,8 @@ LOGS = (
 )  # fmt: skip
 DATASETS, SMALLEST, LARGEST, BANDWIDTH = 200, 1, 100, 50e6
 GIGABYTE = 10**9
+#: Copies on their way at a time: all that are wanted.
+COPIES = 10_000
 #: What a processor-hour costs by day and by night.
 DAY_PRICE, NIGHT_PRICE, MORNING, EVENING = 3.0, 1.0, 8, 20
 
@@ -145,7 +147,8 @@ def run_point(paths: Mapping[str, Path], weeks: int, warmup: float, seed: int) -
     with TemporaryDirectory() as directory:
         prices = written_prices(Path(directory), weeks)
         for label, options in VARIANTS.items():
-            follow = PluginConfig("follow", {**options, "movable": "all", "price": prices})
+            all_options = {**options, "movable": "all", "price": prices, "parallel": COPIES}
+            follow = PluginConfig("follow", all_options)
             result = emulate(
                 cluster, jobs, [follow, PluginConfig("easy")], Catalogue(), label=label, seed=seed,
                 start=0.0, epoch=MONDAY,

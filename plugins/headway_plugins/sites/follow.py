@@ -12,19 +12,19 @@ price and carbon are compared in the same way.
   left, unless it has run meanwhile, or its site has closed or cannot run it.
 - Running jobs leave a site that closes, or has become too dear, by one of the paper's three ways
   (:mod:`.leaving`).
-- The datasets that a movable job lacks where it waits are copied there, and until they have come it is barred
-  (option ``copies``).
+- The datasets that a job lacks where it waits are copied there, and until they have come the job is barred
+  (option ``copies``), as by ``staging`` (:mod:`headway_plugins.data.supply`).
 
 What ran where, what that cost and what it emitted: :mod:`.ledger`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.decisions import Copy, Decision, Requeue, Route, Signal
+from headway.decisions import Copy, Decision, Drop, Requeue, Route, Signal
 from headway.errors import UserError, nearest
 from headway.events import (
     CopyFailed,
@@ -42,21 +42,19 @@ from headway.events import (
     PoolChanged,
 )
 from headway.hookspecs import Plugin, hookimpl
-from headway.model.sites import DATA, MOVABLE, datasets_of
+from headway.model.sites import DATA, MOVABLE
 from headway.plugins import Traits
 from headway.results import RunResult
 from headway.state import Barrier, Job, State
 from headway.state.records import ON_NODES, PoolState
+from headway_plugins.data.supply import Supply
 from headway_plugins.sites.comparing import Judgement, best, deciding, in_words, no_gain_possible
 from headway_plugins.sites.leaving import Leaving, lost
 from headway_plugins.sites.ledger import Ledger
 from headway_plugins.sites.options import FollowOptions
 from headway_plugins.sites.prospects import Prospect, Prospects, saves, says, waits
-from headway_plugins.sites.supply import wanted_copies
 
 _INF = float("inf")
-#: What bars jobs that wait for their data, together with their site.
-_DATA = "follow-data"
 #: Seconds after which a job that the cluster did not send on is looked at again.
 _AFTER_FAILURE = 600.0
 
@@ -81,7 +79,7 @@ class Follow(Plugin):
 
     Options = FollowOptions
     traits = Traits(
-        needs=(Route,), uses=(Requeue, Signal, Copy),
+        needs=(Route,), uses=(Requeue, Signal, Copy, Drop),
         words=frozenset({DATA, MOVABLE, "restartable", "checkpoint", "saves"}),
         paper="D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005",
     )  # fmt: skip
@@ -93,18 +91,17 @@ class Follow(Plugin):
         self._state: State
         self._leaving: Leaving
         self._ledger: Ledger
+        #: None: data are another plugin's matter.
+        self._supply: Supply | None = None
         self._trips: dict[str, _Trip] = {}
         self._judged: dict[str, Judgement] = {}
-        #: Jobs to look at in the next step, as they came; and jobs that have come from another site.
+        #: Jobs to look at in the next step, as they came.
         self._fresh: dict[str, None] = {}
-        self._come: dict[str, None] = {}
         #: When all waiting jobs are looked at next; and until when a step is planned for that.
         self._due = -_INF
         self._planned = -_INF
         #: Something has happened since then.
         self._news = False
-        #: Sites to which data has come.
-        self._supplied: set[str] = set()
         self._counts = {
             "routes": 0,
             "requeues": 0,
@@ -138,7 +135,8 @@ class Follow(Plugin):
             raise UserError(
                 "plugin 'follow': when: expected a cluster that requeues jobs, found that it cannot"
             )
-        self._copies = options.copies and Copy in capabilities and bool(state.catalogue.datasets)
+        if options.copies and Copy in capabilities and state.catalogue.datasets:
+            self._supply = Supply(state, options, capabilities, "follow", roams=self._may_move)
         self._state = state
         self._leaving = Leaving(options, state)
         self._ledger = Ledger(state, sites, options.prices, options.carbons)
@@ -146,17 +144,22 @@ class Follow(Plugin):
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
-        return {job: [trip.routes, sorted(trip.left)] for job, trip in self._trips.items()}
+        trips = {job: [trip.routes, sorted(trip.left)] for job, trip in self._trips.items()}
+        return {"trips": trips, "supply": self._supply.kept() if self._supply is not None else None}
 
     @hookimpl
     def restore(self, saved: dict[str, Any]) -> None:
-        self._trips = {job: _Trip(routes, set(left)) for job, (routes, left) in saved.items()}
+        self._trips = {job: _Trip(routes, set(left)) for job, (routes, left) in saved["trips"].items()}
+        if self._supply is not None and saved["supply"] is not None:
+            self._supply.take_up(saved["supply"])
 
     # ------------------------------------------------------------------ events
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
         self._news = True
+        if self._supply is not None:
+            self._supply.note(event, state)
         if isinstance(event, JobStarted):
             self._started(event)
         elif isinstance(event, JobEnded | JobRequeued):
@@ -184,8 +187,9 @@ class Follow(Plugin):
     def _arrived(self, event: JobRouted, state: State) -> None:
         self._counts["routes"] += 1
         job = state.jobs.get(event.job_id)
-        # It was compared when it left. Only what was not known then counts at once.
-        (self._fresh if job is not None and job.refusal else self._come)[event.job_id] = None
+        if job is not None and job.refusal:
+            # It was compared when it left. Only what was not known then counts at once.
+            self._fresh[event.job_id] = None
         trip = self._trip(event.job_id)
         trip.routes += 1
         if trip.leaves:
@@ -212,7 +216,6 @@ class Follow(Plugin):
     def _data(self, event: DatasetCopied | DatasetLost | CopyFailed, state: State) -> None:
         self._due = -_INF
         if isinstance(event, DatasetCopied):
-            self._supplied.add(event.site)
             assert state.catalogue is not None
             if event.source and event.dataset in state.catalogue.datasets:
                 self._counts["copies"] += 1
@@ -221,32 +224,27 @@ class Follow(Plugin):
     # ------------------------------------------------------------------ decisions
 
     @hookimpl
+    def admit_job(self, job: Job) -> str | None:
+        return self._supply.admitted(job) if self._supply is not None else None
+
+    @hookimpl
     def bar_job(self, job: Job, state: State) -> Barrier | None:
-        """A movable job waits for its data where that is copied for it."""
-        if not self._copies or not self._may_move(job) or state.catalogue is None:
-            return None
-        needs = datasets_of(job.description.attributes)
-        if not needs:
-            return None
-        site = state.catalogue.site_of(job.pool.name)
-        missing = state.catalogue.missing(needs, site)
-        return Barrier(f"{site} does not have {', '.join(missing)} yet", (_DATA, site)) if missing else None
+        return self._supply.barrier(job, state) if self._supply is not None else None
+
+    @hookimpl
+    def control(self, state: State) -> Iterable[Decision] | None:
+        return self._supply.orders(state) if self._supply is not None else None
 
     @hookimpl
     def react(self, state: State) -> Iterator[Decision]:
-        for site in self._supplied:
-            state.lifted((_DATA, site))
-        self._supplied.clear()
+        if self._supply is not None:
+            self._supply.let_in(state)
         prospects = Prospects(state, self.options.prices, self.options.carbons, self.options.depth)
         yield from self._leave(state, prospects)
         swept = state.now >= self._due
         jobs = self._to_look_at(state, swept)
         for job in jobs:
             yield from self._look(job, prospects)
-        if self._copies:
-            come = [state.jobs[name] for name in self._come if name in state.jobs]
-            yield from wanted_copies([*filter(waits, come), *jobs], state)
-        self._come.clear()
         self._plan(state, swept)
 
     def _to_look_at(self, state: State, swept: bool) -> list[Job]:

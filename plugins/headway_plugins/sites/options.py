@@ -9,6 +9,7 @@ import pydantic
 
 from headway.inputs.durations import as_seconds
 from headway.inputs.time_zones import TimeZone
+from headway_plugins.data.supply_options import SupplyOptions
 from headway_plugins.preemption.rules import known_signal
 from headway_plugins.sites.tariffs import Tariff, read_tariffs
 
@@ -23,10 +24,8 @@ Seconds = Annotated[
 _Value = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 
 
-class FollowOptions(pydantic.BaseModel):
-    """What moves jobs between sites, and how far."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
+class FollowOptions(SupplyOptions):
+    """What moves jobs between sites, and how far; and how their data are copied."""
 
     by: list[Criterion] = pydantic.Field(
         default=["calendar", "load"],
@@ -66,7 +65,7 @@ class FollowOptions(pydantic.BaseModel):
         default=30, ge=0, description="waiting jobs of each pool that are planned one by one"
     )
     copies: bool = pydantic.Field(
-        default=True, description="copy the datasets that a movable job lacks where it waits"
+        default=True, description="copy the datasets that jobs lack where they wait"
     )
     when: Literal["immediate", "linger", "adaptive"] | None = pydantic.Field(
         default=None,

@@ -18,8 +18,11 @@ from directory_stores import DATA, Stores, gone
 from waiting import HANG, until
 
 from headway import events as ev
+from headway.cli.known_replicas import known_replicas
+from headway.config import Adapters, load_config
 from headway.errors import HeadwayError
 from headway.journal import Journal
+from headway.model.sites import Replica
 
 TESTS = Path(__file__).parents[2]
 
@@ -128,6 +131,38 @@ def assert_the_copy_was_ended(daemon: Daemon) -> None:
     assert (failed.dataset, failed.site, failed.source) == ("era5", "b", "a")
     assert not daemon.stores.path("b").exists()
     assert daemon.stores.path("a").read_bytes() == DATA
+
+
+def known(daemon: Daemon, capsys: pytest.CaptureFixture[str]) -> tuple[list[Replica], str]:
+    """What commands that look at the clusters themselves know of copies, and what they say of that."""
+    config = load_config(daemon.config, Adapters.with_files([TESTS / "still_cluster.py"]))
+    capsys.readouterr()
+    return known_replicas(config), " ".join(capsys.readouterr().err.split())
+
+
+def test_a_look_at_the_clusters_knows_the_copies_that_the_daemon_or_the_journal_knows(
+    daemon: Daemon, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stores = daemon.stores
+    daemon.config.write_text(yaml.safe_dump(daemon.settings))
+    nobody = "no daemon and no journal tell of them, so each is only where it was from the beginning"
+    assert known(daemon, capsys) == ([], f"Datasets: {nobody}.")
+    stores.breaks("copy", "half")
+    daemon.start()
+    daemon.wish("copy era5 b a")
+    stores.reached("copy-half")
+    daemon.until_told(ev.DatasetCopying)
+    (coming,), said = known(daemon, capsys)
+    assert (coming.dataset, coming.site, coming.source, said) == ("era5", "b", "a", "")
+    stores.go_on()
+    daemon.until_told(ev.DatasetCopied)
+    (there,), said = known(daemon, capsys)
+    assert (there.source, said) == ("", "") and there.since > 0
+    daemon.stop()
+    journal = "Datasets: no daemon answers, so copies are where the last recorded run had them."
+    assert known(daemon, capsys) == ([Replica("era5", "b")], journal)
+    daemon.journal.write_bytes(b"rubbish" * 999)
+    assert known(daemon, capsys) == ([], f"Datasets: {nobody}.")
 
 
 def killed_at(daemon: Daemon, point: str) -> None:

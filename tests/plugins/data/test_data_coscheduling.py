@@ -19,7 +19,7 @@ from headway.model import Dataset, Dependency, Link, Site, Store
 from headway_adapters.emulated import Faults
 from headway_plugins.data.coscheduling import DataGa, DataGreedy
 from headway_plugins.data.staging import Staging
-from headway_plugins.data.staging_options import GeneticOptions, GreedyOptions, StagingOptions
+from headway_plugins.data.supply_options import GeneticOptions, GreedyOptions, SupplyOptions
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
 
@@ -110,7 +110,7 @@ def test_a_plan_ends_no_later_than_jobs_that_stay_and_the_genetic_algorithm_find
     for seed in range(6):
         datasets, jobs = batch(seed)
         cluster = federated(A, B, C, links=LINKS, datasets=datasets, size=2)
-        staging = Staging(StagingOptions(parallel=100))
+        staging = Staging(SupplyOptions(parallel=100))
         found = [
             makespan(run(cluster, jobs, one)) for one in (staging, greedy(interval=1e6), ga(interval=1e6))
         ]
@@ -280,7 +280,7 @@ def test_each_job_runs_once_where_its_data_are(seed, plugin, fair, failing, narr
         for x in names for y in names if x != y and rng.random() < 0.8
     ]  # fmt: skip
     made = {
-        "staging": Staging(StagingOptions(parallel=3)),
+        "staging": Staging(SupplyOptions(parallel=3)),
         "data-greedy": greedy(parallel=3),
         "data-ga": ga(parallel=3),
     }

@@ -14,7 +14,7 @@ from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, Dataset, Dependency, Link, Site, Store
 from headway_adapters.emulated import Faults
 from headway_plugins.data.staging import Staging
-from headway_plugins.data.staging_options import StagingOptions
+from headway_plugins.data.supply_options import SupplyOptions
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
 
@@ -43,7 +43,7 @@ def test_copies_are_made_in_the_order_of_the_queue_a_few_at_a_time():
     found = run(cluster, jobs)
     assert [(at, copy.dataset) for at, copy in decided(found, d.Copy)] == [(0, "d"), (65, "f"), (80, "e")]
     cluster = federated(A, B, links=[WIRE], datasets=[D, E, F])
-    found = run(cluster, jobs, Staging(StagingOptions(parallel=2)))
+    found = run(cluster, jobs, Staging(SupplyOptions(parallel=2)))
     assert [(at, copy.dataset) for at, copy in decided(found, d.Copy)] == [(0, "d"), (0, "f"), (15, "e")]
 
 
@@ -207,15 +207,15 @@ def test_measured_copies_correct_the_bandwidth():
     datasets = [Dataset(name, 500, ("a",)) for name in "deg"]
     cluster = federated(A, B, links=[WIRE], datasets=datasets)
     run(cluster, jobs, plugin, fair_links=True)
-    catalogue = plugin.catalogue
+    catalogue = plugin.supply.catalogue
     assert catalogue.seconds("d", "a", "b") == 55.0
-    assert plugin.copies.measured.seconds(catalogue, "d", "a", "b") == pytest.approx(155.0)
-    assert plugin.copies.measured.wrong == 3
+    assert plugin.supply.copies.measured.seconds(catalogue, "d", "a", "b") == pytest.approx(155.0)
+    assert plugin.supply.copies.measured.wrong == 3
     saved = plugin.checkpoint()
     again = Staging()
     run(cluster, [], again)
     again.restore(saved)
-    assert again.copies.measured.seconds(catalogue, "d", "a", "b") == pytest.approx(155.0)
+    assert again.supply.copies.measured.seconds(catalogue, "d", "a", "b") == pytest.approx(155.0)
 
 
 def test_staging_is_no_policy():

@@ -198,7 +198,7 @@ def test_a_job_goes_to_its_data_or_its_data_comes():
     run = emulate(federated(*sites, links=[link], datasets=datasets), jobs, plugin, Fcfs())
     assert routes(run) == [(0.0, "a:1", "b:q")]
     assert run.starts == {"a:1": 0.0, "a:2": 50.0, "a:3": 100.0}
-    assert reasons(run, d.Copy) == ["job a:2 reads it and waits there"]
+    assert reasons(run, d.Copy) == ["job a:2 waits for it"]
     figures = plugin.register_metrics()["follow"](None)
     assert (figures["copies"], figures["bytes_copied"]) == (1, 50)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headway.cli.common import job_progress, measured_latencies, reaching_the_cluster, wall_clock
 from headway.cli.dry_run.told import report
 from headway.cli.earlier_runs import first_submissions
+from headway.cli.known_replicas import known_replicas
 
 if TYPE_CHECKING:
     from headway.cli.dry_run.asked import Asked
@@ -38,7 +39,7 @@ def _run(asked: Asked, site: Site) -> tuple[RunResult, float]:
     with live_adapter(config, read_only=True) as adapter:
         adapter.submitted_before(partial(first_submissions, config))
         adapter.tell_words(Plugins.load(site.plugins, site.catalogue, None).job_words)
-        copy = Copy(adapter)
+        copy = Copy(adapter, known_replicas(config))
     jobs = copy.jobs if limit is None else copy.jobs[: limit + len(copy.running)]
     with job_progress(site.label, jobs) as advance:
         result = emulate(

@@ -7,8 +7,8 @@ from typing import Literal
 import pydantic
 
 
-class StagingOptions(pydantic.BaseModel):
-    """Options of ``staging``, which the plugins that plan have, too."""
+class SupplyOptions(pydantic.BaseModel):
+    """Options of every plugin that has data copied: all of ``staging``."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -32,7 +32,7 @@ class StagingOptions(pydantic.BaseModel):
     )
 
 
-class GreedyOptions(StagingOptions):
+class GreedyOptions(SupplyOptions):
     """Options of ``data-greedy``."""
 
     movable: Literal["asked", "all"] = pydantic.Field(
@@ -58,6 +58,12 @@ class GeneticOptions(GreedyOptions):
 
     evaluations: int = pydantic.Field(
         default=5000, ge=50, le=1_000_000, description="plans that are compared for each snapshot"
+    )
+    cycle_evaluations: int | None = pydantic.Field(
+        default=250,
+        ge=1,
+        description="plans of 100 jobs that are compared in one cycle, of more jobs fewer; the next one goes "
+        "on; null: all in one",
     )
     mutation: float = pydantic.Field(
         default=0.8, ge=0, le=1, description="probability with which each string of a child mutates"
