@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import structlog
 
 from headway.adapter import ClusterAdapter, Outcome
-from headway.decisions import OF_THE_ENGINE, Decision, Start, Tell
+from headway.decisions import OF_THE_ENGINE, Copy, Decision, Drop, Start, Tell
 from headway.events import Event
 from headway.inquiry.cycles import Cycle
 from headway.journal import JournalWriter, NullJournal
@@ -314,6 +314,8 @@ class Engine:
 
 def _more(decision: Decision) -> dict[str, str]:
     """What the log says of a decision beside its job and its reason."""
+    if isinstance(decision, Copy | Drop):
+        return {"dataset": decision.dataset, "site": decision.site}
     if isinstance(decision, Tell):
         return {"user": str(decision.user)[:_SHOWN], "subject": str(decision.subject)[:_SHOWN]}
     return {"pool": decision.pool} if isinstance(decision, Start) and decision.pool else {}

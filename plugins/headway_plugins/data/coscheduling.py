@@ -190,16 +190,10 @@ class DataGreedy(Staging):
 
     @hookimpl
     def bar_job(self, job: Job, state: State) -> Barrier | None:
-        if self._search is not None and self._lacks_plan(job):
+        unplanned = job.id in self._movable and job.id not in self._plan.site
+        if self._search is not None and unplanned and self._refusals.get(job.id, 0) < TRIES:
             return Barrier("its plan is being made", _UNPLANNED)
         return self.supply.barrier(job, state)
-
-    def _lacks_plan(self, job: Job) -> bool:
-        return (
-            job.id in self._movable
-            and job.id not in self._plan.site
-            and self._refusals.get(job.id, 0) < TRIES
-        )
 
     @hookimpl
     def react(self, state: State) -> Iterable[Decision] | None:
@@ -226,8 +220,10 @@ class DataGreedy(Staging):
         if not snapshot.slots:
             return
         planning = self.planning(state) if due else Planning(evaluations=0)
-        search = Search(snapshot, planning, self._draws(state), self._plan)
-        if search.advance(self.turns):
+        draws = Draws(np.random.default_rng([state.seed, self._number]))
+        self._number += 1
+        search = Search(snapshot, planning, draws, self._plan)
+        if search.advance(planning.turns):
             found = best_of(snapshot, planning, self._plan, search.best())
             yield from self._decide(found, front, pools, state, whole=due)
             return
@@ -238,7 +234,7 @@ class DataGreedy(Staging):
 
     def _go_on(self, search: Search, planning: Planning, state: State) -> Iterator[Decision]:
         """Compare further plans; at the end, take the best one for the jobs that wait then."""
-        if not search.advance(self.turns):
+        if not search.advance(planning.turns):
             _ask_again(state)
             return
         self._search = None
@@ -270,11 +266,6 @@ class DataGreedy(Staging):
             job.domain.touch()
         yield from self._routes(front, pools, state)
 
-    def _draws(self, state: State) -> Draws:
-        """The random numbers of the next plan."""
-        self._number += 1
-        return Draws(np.random.default_rng([state.seed, self._number - 1]))
-
     def _front(self, pools: Mapping[str, list[PoolState]], state: State) -> dict[Job, frozenset[str]]:
         """The jobs to plan, in the order of the queues, and for each the sites to which it cannot go."""
         jobs = (state.jobs[name] for name in self._movable if name in state.jobs)
@@ -294,11 +285,6 @@ class DataGreedy(Staging):
     def _take(self, plan: SitePlan) -> None:
         self._plan = plan
         self._rank = {name: at for at, name in enumerate(plan.order)}
-
-    @property
-    def turns(self) -> int | None:
-        """Turns of jobs in the plans that are compared in one cycle; None: in all plans."""
-        return None
 
     def planning(self, state: State) -> Planning:
         """How the next snapshot is planned."""
@@ -418,11 +404,6 @@ class DataGa(DataGreedy):
         super().__init__(options)
         self._believes = True
 
-    @property
-    def turns(self) -> int | None:
-        plans = self.options.cycle_evaluations
-        return None if plans is None else plans * _JOBS
-
     def planning(self, state: State) -> Planning:
         believes = self.supply.copies.measured.wrong < WRONG
         if believes != self._believes:
@@ -437,9 +418,11 @@ class DataGa(DataGreedy):
         if not believes:
             self.planned.fallbacks += 1
             return super().planning(state)
+        plans = options.cycle_evaluations
         return Planning(
-            options.evaluations, options.mutation, options.parents, options.children, options.max_overtakes
-        )
+            options.evaluations, options.mutation, options.parents, options.children, options.max_overtakes,
+            turns=None if plans is None else plans * _JOBS,
+        )  # fmt: skip
 
 
 def _would_start(job: Job) -> bool:

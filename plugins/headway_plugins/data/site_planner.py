@@ -89,6 +89,8 @@ class Planning:
     children: int = 50
     #: Jobs from behind it in the queue that may have their turns before a job; None: any number.
     max_overtakes: int | None = None
+    #: Turns of jobs in the plans that are compared before the search is interrupted; None: in all plans.
+    turns: int | None = None
 
 
 @dataclass(frozen=True)

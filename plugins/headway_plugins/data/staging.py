@@ -12,16 +12,16 @@ from typing import Any, ClassVar
 
 from headway.decisions import Copy, Decision, Drop
 from headway.events import Event
-from headway.hookspecs import Plugin, hookimpl
+from headway.hookspecs import hookimpl
 from headway.model.sites import DATA
 from headway.plugins import Traits
 from headway.results import RunResult
-from headway.state import Barrier, Job, State
-from headway_plugins.data.supply import OBSERVED, Supply
+from headway.state import Job, State
+from headway_plugins.data.supply import OBSERVED, Supplied, Supply
 from headway_plugins.data.supply_options import SupplyOptions
 
 
-class Staging(Plugin):
+class Staging(Supplied):
     """Copy the datasets of waiting jobs to their sites; a job waits until its data are there."""
 
     Options: type[SupplyOptions] = SupplyOptions
@@ -32,19 +32,18 @@ class Staging(Plugin):
 
     def __init__(self, options: SupplyOptions | None = None) -> None:
         super().__init__(options or self.Options())
-        self._made: Supply | None = None
 
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
-        self._made = Supply(
+        self._supply = Supply(
             state, self.options, capabilities, self._NAME, in_turn=self.in_turn, roams=self.roams
         )
 
     @property
     def supply(self) -> Supply:
         """What jobs read, and the copies for them."""
-        assert self._made is not None
-        return self._made
+        assert self._supply is not None
+        return self._supply
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
@@ -58,26 +57,14 @@ class Staging(Plugin):
     def observe(self, event: Event, state: State) -> None:
         self.supply.note(event, state)
 
-    @hookimpl
-    def admit_job(self, job: Job) -> str | None:
-        return self.supply.admitted(job)
-
     def roams(self, job: Job) -> bool:
         """Whether a job may go to other sites."""
         return False
 
     @hookimpl
-    def bar_job(self, job: Job, state: State) -> Barrier | None:
-        return self.supply.barrier(job, state)
-
-    @hookimpl
     def react(self, state: State) -> Iterable[Decision] | None:
         self.supply.let_in(state)
         return None
-
-    @hookimpl
-    def control(self, state: State) -> Iterable[Decision] | None:
-        return self.supply.orders(state)
 
     def in_turn(self, jobs: list[Job]) -> Sequence[Job]:
         """The jobs for which data are copied, in the order in which they will need them."""

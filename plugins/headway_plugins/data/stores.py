@@ -83,7 +83,8 @@ def why_never(catalogue: Catalogue, datasets: Iterable[str], site: str) -> str:
     datasets = tuple(datasets)
     unknown = [name for name in datasets if name not in catalogue.datasets]
     if unknown:
-        return f"dataset {unknown[0]!r} is not configured (key datasets)"
+        blanks = "; commas stand between names" if " " in unknown[0] else ""
+        return f"dataset {unknown[0]!r} is not configured (key datasets){blanks}"
     missing = [name for name in datasets if not catalogue.has(name, site)]
     if missing and catalogue.store(site) is None:
         return f"it reads dataset {missing[0]}, and {site} has no store"

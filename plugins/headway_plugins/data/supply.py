@@ -39,6 +39,7 @@ from headway.events import (
     JobRequeued,
     JobRouted,
 )
+from headway.hookspecs import Plugin, hookimpl
 from headway.model.sites import datasets_of
 from headway.state import Barrier, Job, State, Status
 from headway.state.catalogue import Catalogue
@@ -51,6 +52,8 @@ from headway_plugins.data.supply_options import SupplyOptions
 _INF = float("inf")
 #: The first part of the keys of barriers: ``(KEY, site, dataset)``.
 KEY = "data"
+#: So many datasets that a job waits for are named.
+_NAMED = 5
 #: The events that a supply takes up.
 OBSERVED: tuple[type[Event], ...] = (
     CopyFailed, DatasetCopied, DatasetLost, DecisionFailed, JobChanged, JobEnded, JobHeld, JobReleased,
@@ -186,7 +189,9 @@ class Supply:
         if why := why_never(self.catalogue, needs, site):
             return f"it waits to go to another site: {why}"
         missing = self.catalogue.missing(needs, site)
-        said = [self.copies.said(dataset, site, state.now) for dataset in missing]
+        said = [self.copies.said(dataset, site, state.now) for dataset in missing[:_NAMED]]
+        more = len(missing) - len(said)
+        said += [f"{more} more"] if more else []
         return f"it waits for dataset{'s' if len(said) > 1 else ''} {' and '.join(said)}"
 
     def let_in(self, state: State) -> None:
@@ -252,6 +257,25 @@ class Supply:
             "replica_misses": reading.replica_misses,
             "seconds_waited": reading.seconds_waited,
         }
+
+
+class Supplied(Plugin):
+    """A plugin that may have a supply: the hooks by which the supply answers."""
+
+    #: None: data are another plugin's matter, or the run has not begun.
+    _supply: Supply | None = None
+
+    @hookimpl
+    def admit_job(self, job: Job) -> str | None:
+        return self._supply.admitted(job) if self._supply is not None else None
+
+    @hookimpl
+    def bar_job(self, job: Job, state: State) -> Barrier | None:
+        return self._supply.barrier(job, state) if self._supply is not None else None
+
+    @hookimpl
+    def control(self, state: State) -> Iterable[Decision] | None:
+        return self._supply.orders(state) if self._supply is not None else None
 
 
 def _two_suppliers(first: str, second: str) -> str:

@@ -20,7 +20,7 @@ What ran where, what that cost and what it emitted: :mod:`.ledger`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,13 +41,13 @@ from headway.events import (
     JobSubmitted,
     PoolChanged,
 )
-from headway.hookspecs import Plugin, hookimpl
+from headway.hookspecs import hookimpl
 from headway.model.sites import DATA, MOVABLE
 from headway.plugins import Traits
 from headway.results import RunResult
-from headway.state import Barrier, Job, State
+from headway.state import Job, State
 from headway.state.records import ON_NODES, PoolState
-from headway_plugins.data.supply import Supply
+from headway_plugins.data.supply import Supplied, Supply
 from headway_plugins.sites.comparing import Judgement, best, deciding, in_words, no_gain_possible
 from headway_plugins.sites.leaving import Leaving, lost
 from headway_plugins.sites.ledger import Ledger
@@ -74,7 +74,7 @@ class _Trip:
     failed: str = ""
 
 
-class Follow(Plugin):
+class Follow(Supplied):
     """Send jobs to the site that is best now: by calendar, load, data, price or carbon."""
 
     Options = FollowOptions
@@ -91,8 +91,6 @@ class Follow(Plugin):
         self._state: State
         self._leaving: Leaving
         self._ledger: Ledger
-        #: None: data are another plugin's matter.
-        self._supply: Supply | None = None
         self._trips: dict[str, _Trip] = {}
         self._judged: dict[str, Judgement] = {}
         #: Jobs to look at in the next step, as they came.
@@ -222,18 +220,6 @@ class Follow(Plugin):
                 self._counts["bytes_copied"] += state.catalogue.datasets[event.dataset].size
 
     # ------------------------------------------------------------------ decisions
-
-    @hookimpl
-    def admit_job(self, job: Job) -> str | None:
-        return self._supply.admitted(job) if self._supply is not None else None
-
-    @hookimpl
-    def bar_job(self, job: Job, state: State) -> Barrier | None:
-        return self._supply.barrier(job, state) if self._supply is not None else None
-
-    @hookimpl
-    def control(self, state: State) -> Iterable[Decision] | None:
-        return self._supply.orders(state) if self._supply is not None else None
 
     @hookimpl
     def react(self, state: State) -> Iterator[Decision]:

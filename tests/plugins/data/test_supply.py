@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from building import Run, emulate, federated, told
+from building import Run, described, emulate, federated, plugged, told
 from sites_of import DataAreThere, decided, job, why
 
 from headway import decisions as d
@@ -13,6 +13,7 @@ from headway import events as ev
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
 from headway.model import Dataset, Dependency, Link, Site, Store
+from headway.scheduler import Scheduler
 from headway_adapters.emulated import Faults
 from headway_plugins.data.coscheduling import DataGa, DataGreedy
 from headway_plugins.data.staging import Staging
@@ -138,3 +139,29 @@ def test_what_was_measured_is_kept_by_follow_over_a_restart():
     run(plugin, [job("b:1", "d", 10, movable=True)])
     saved = plugin.checkpoint()["supply"]
     assert saved == {"rates": [["a", "b", [10.0]]], "used": [["d", "b", 70.0]]}
+
+
+def test_a_job_that_waits_for_a_thousand_datasets_names_a_few():
+    names = [f"d{at}" for at in range(1000)]
+    cluster = federated(
+        A, Site("b", store=Store()), links=[WIRE], datasets=[Dataset(one, 10, ("a",)) for one in names]
+    )
+    scheduler = Scheduler(cluster, plugged(Fcfs(), Staging()), capabilities=frozenset({d.Copy, d.Drop}))
+    waits = described("b:1", 1, pool="b:q", attributes={"data": ",".join(names)})
+    copies_ = scheduler.step(0.0, [ev.JobSubmitted(0.0, waits)])
+    assert [one.dataset for one in copies_] == names[:4]
+    (one,) = scheduler.state.jobs.values()
+    said = scheduler.state.why_waiting(one)
+    assert (
+        said.startswith("it waits for datasets d0 (0 % ")
+        and said.endswith(" and 995 more")
+        and len(said) < 600
+    )
+
+
+def test_names_that_are_none_are_told_as_they_are():
+    commas = "; commas stand between names"
+    for data, hint in {"../../etc/passwd": "", "-rf": "", "a b": commas, "d'; rm": commas}.items():
+        found = run(staging(), [job("b:1", data)])
+        (one,) = found.scheduler.state.jobs.values()
+        assert one.refusal == f"dataset {data!r} is not configured (key datasets){hint}"
