@@ -88,7 +88,7 @@ def test_a_job_waits_for_its_data_over_broken_transfers_kills_and_a_loss(
     clusters: dict[str, Any], daemon_of: Made, stores: Stores
 ) -> None:
     b = clusters["b"]
-    daemon, diary = daemon_of({"staging": {"retry": 1.0}}), Diary(b)
+    daemon, diary = daemon_of({"staging": {"retry": 1.0, "longest_retry": 4.0}}), Diary(b)
     job = reads(stores, diary, b, "era5")
     daemon.start("--monitor")
 
@@ -117,7 +117,7 @@ def test_a_job_waits_for_its_data_over_broken_transfers_kills_and_a_loss(
 
     stores.breaks("copy", "dies7")
     daemon.start()
-    daemon.until_explained(f"b:{job}", "connection reset; it is tried again in")
+    daemon.until_explained(f"b:{job}", "connection reset (exit code 12); it is tried again in")
     assert job not in diary.begun()
     stores.breaks("copy", "")
     daemon.until(lambda: job in diary.ended(), what="the job runs")
