@@ -2,7 +2,7 @@
 
 from headway.config.adapters import ADAPTERS, INSTALLED, Adapters, ClusterConfig
 from headway.config.emulation import EmulationConfig, NodesConfig, TracePoolsConfig
-from headway.config.live import FEDERATION, live_adapter, live_options
+from headway.config.live import FEDERATION, emulated_adapter, live_adapter, live_options
 from headway.config.site import (
     ClusterName,
     Config,
@@ -35,6 +35,7 @@ __all__ = [
     "PoolConfig",
     "ServiceConfig",
     "TracePoolsConfig",
+    "emulated_adapter",
     "live_adapter",
     "live_options",
     "load_config",

@@ -7,13 +7,19 @@ from typing import Any
 
 import pydantic
 
-from headway.config.adapters import Adapters, ClusterConfig
+from headway.config.adapters import INSTALLED, Adapters, ClusterConfig
 from headway.config.site import Config
 from headway.errors import UserError
 from headway.inputs.validation import explain_validation
+from headway.model import ClusterDescription
 
 #: The adapter that makes one cluster of several.
 FEDERATION = "federation"
+
+
+def emulated_adapter(cluster: ClusterDescription) -> Any:
+    """The class that emulates a cluster: of a cluster with sites, what stands for a federation."""
+    return INSTALLED.get("emulated") if cluster.sites is None else INSTALLED.get(FEDERATION).Emulated
 
 
 def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] | None = None) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headway.config import INSTALLED, Adapters, Config, parse_config
+from headway.config import INSTALLED, Adapters, Config, emulated_adapter, parse_config
 from headway.decisions import Decision
 from headway.errors import UserError
 from headway.events import JobSubmitted, SitePolicyChanged
@@ -61,7 +61,7 @@ def scheduler_of(
     config = config_of(run, adapters)
     cluster = run.info.cluster
     files = InputFiles(run.info.plugin_states.get(SAVED_AS))
-    emulated = INSTALLED.get("emulated").capable_of(cluster) if run.info.mode == Mode.DRY_RUN else None
+    emulated = emulated_adapter(cluster).capable_of(cluster) if run.info.mode == Mode.DRY_RUN else None
     configs = catalogue.enabled(config.plugin_configs())
     able = emulated if emulated is not None else config.capabilities(cluster, catalogue.gives(configs))
     return Scheduler(

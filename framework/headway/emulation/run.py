@@ -13,7 +13,7 @@ import pydantic
 
 from headway import __version__
 from headway.adapter import Outcome
-from headway.config import FEDERATION, INSTALLED
+from headway.config import INSTALLED, emulated_adapter
 from headway.decisions import Decision, PowerUp
 from headway.emulation.collector import quiet_collector
 from headway.emulation.delays import Delays, MeasuredDelays
@@ -135,7 +135,7 @@ class _Emulation:
         return _Parts(plugins, physics, cluster, adapter, self._scheduler(adapter, plugins))
 
     def _plugins(self) -> Plugins:
-        kind, configs = _kind(self.given), self.plugin_configs
+        kind, configs = emulated_adapter(self.given), self.plugin_configs
         self.catalogue.check_energy(configs, self.given)
         plugins = Plugins.load(configs, self.catalogue, kind.capable_of(self.given))
         if not plugins.implementations("schedule"):
@@ -149,7 +149,7 @@ class _Emulation:
         """The emulated cluster with its jobs. Faults and latencies have generators of their own."""
         seeds = np.random.SeedSequence(self.seed).spawn(3)
         jobs = self.jobs if physics.sharing is None else with_cpu_use(self.jobs, physics.sharing, self.seed)
-        adapter = _kind(cluster)(
+        adapter = emulated_adapter(cluster)(
             cluster,
             jobs,
             commands=self.commands,
@@ -253,11 +253,6 @@ class _Emulation:
             wait_for_down_nodes=self.wait_for_down_nodes,
             tiers=self.tiers,
         )
-
-
-def _kind(cluster: ClusterDescription) -> Any:
-    """The adapter that emulates it: of a cluster with sites, what stands for a federation."""
-    return INSTALLED.get("emulated") if cluster.sites is None else INSTALLED.get(FEDERATION).Emulated
 
 
 @dataclass(frozen=True)

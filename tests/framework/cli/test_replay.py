@@ -45,6 +45,37 @@ def test_a_policy_given_on_the_command_line_is_remembered(
     assert headway("replay", journal, "--run", 1).out.startswith("run 1 ")
 
 
+FEDERATION = """
+mode: dry-run
+clusters:
+  a: {emulation: {processors: 4, trace: a.swf}, site: {store: {}}}
+  b: {emulation: {processors: 4, trace: b.swf}, site: {store: {capacity: 1200}}}
+links: [{between: [a, b], bandwidth: 10}]
+datasets: {d: {size: 600, at: [a]}, e: {size: 700, at: [a]}}
+plugins: [easy, PLUGIN]
+journal: runs.db
+"""
+
+
+@pytest.mark.parametrize("plugin", ["staging", "follow", "data-ga: {movable: all, cycle_evaluations: 1}"])
+def test_copies_and_removals_of_a_federation_are_repeated(
+    headway: Headway, tmp_path: Path, plugin: str
+) -> None:
+    job = "{} {} -1 50 1 -1 -1 1 100 -1 1 1 1 1 1 1 -1 -1\n"
+    (tmp_path / "a.swf").write_text(job.format(1, 0))
+    (tmp_path / "b.swf").write_text("".join(job.format(at, 100 * (at // 2)) for at in range(1, 13)))
+    needs = [f"b:{at},{'de'[at // 2 % 2]}" for at in range(1, 13)]
+    (tmp_path / "data.csv").write_text("\n".join(["job_id,datasets", *needs, ""]))
+    config = tmp_path / "site.yaml"
+    config.write_text(FEDERATION.replace("PLUGIN", "{" + plugin + "}" if ":" in plugin else plugin))
+    ran = headway("dry-run", "-c", config, "--data", tmp_path / "data.csv", "--journal", tmp_path / "runs.db")
+    assert ran.code == 0, ran.err
+    with sqlite3.connect(tmp_path / "runs.db") as database:
+        kinds = {kind for (kind,) in database.execute("select distinct kind from decisions")}
+    assert ("Drop" in kinds) == ("data" not in plugin) and "Start" in kinds
+    assert headway("replay", tmp_path / "runs.db").code == 0
+
+
 LAST_FIRST = """
 from headway.hookspecs import Plugin, hookimpl
 
