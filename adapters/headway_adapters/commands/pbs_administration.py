@@ -282,13 +282,20 @@ class PbsAdministration(PbsListing):
         })  # fmt: skip
         self._watch(reservation)
         self._cycle()
+        if chosen.get("-I", "").startswith("-") and not reservation.shares:
+            # A negative time: what is not confirmed in it is deleted. The exit code says nothing of that.
+            self._remove(reservation)
+            why = "DENIED" if self.scheduling else "delete, wait period expired"
+            return Reply(0, f"{reservation.id} {why}\n")
         return Reply(0, f"{reservation.id} {'CONFIRMED' if reservation.shares else 'UNCONFIRMED'}\n")
 
     def _ralter(self, call: Call) -> Reply:
-        given, rest = options(call, "R:E:D:N:U:")
+        given, rest = options(call, "R:E:D:N:U:I:")
+        waits = "-I" in dict(given)
         out = ""
         for word in rest:
             reservation = self._reservation(call, word)
+            before = reservation.start, reservation.end, reservation.shares
             for letter, value in given:
                 if letter == "-R":
                     reservation.start = self._wall(call, value)
@@ -300,9 +307,12 @@ class PbsAdministration(PbsListing):
                     reservation.name = value
             # Its scheduler has to confirm it anew.
             reservation.shares = []
-            self._watch(reservation)
             self._cycle()
-            out += f"{reservation.id} {'CONFIRMED' if reservation.shares else 'UNCONFIRMED'}\n"
+            said = "CONFIRMED" if reservation.shares else "DENIED" if self.scheduling else "UNCONFIRMED"
+            if said == "DENIED":
+                reservation.start, reservation.end, reservation.shares = before
+            self._watch(reservation)
+            out += f"pbs_ralter: {reservation.id} {said if waits else 'ALTER REQUESTED'}\n"
         return Reply(0, out)
 
     def _reservation(self, call: Call, word: str) -> Reservation:

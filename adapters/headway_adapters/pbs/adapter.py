@@ -32,6 +32,7 @@ from headway.adapter import Check, Outcome, StartsWait
 from headway.model import ClusterDescription, NodeDescription, SwitchDescription
 from headway_adapters.pbs import checks, reader, world, writer
 from headway_adapters.pbs.client import PbsClient
+from headway_adapters.pbs.confirmations import Confirmations
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.pbs.looking import Looking
 from headway_adapters.pbs.options import PbsOptions
@@ -89,6 +90,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             read_only=read_only, log=log, clock=clock,
         )  # fmt: skip
         self.capabilities = _adjusted(self.capabilities, self.options)
+        self._confirmations = Confirmations()
         self._turns = Turns(self.system, self.options.commands_per_minute, log=self._log)
         self._looking = Looking(client, self.options, self.flights, self._learn, clock=self._clock)
         self._starting = Starting(
@@ -159,6 +161,8 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         look = seen if isinstance(seen, PbsLook) else PbsLook(Snapshot(now))
         reservation = ""
         if isinstance(decision, d.Reserve):
+            if why_not := self._confirmations.why_not(now):
+                return Outcome(False, why_not)
             reservation = look.reservations.get(decision.reservation.id, "")
         elif isinstance(decision, d.Unreserve | d.Bind):
             reservation = look.reservations.get(decision.reservation_id, "")
@@ -176,7 +180,9 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             )
         except writer.Unfit as error:
             return Outcome(False, str(error))
-        outcome = self.commands.run_steps(plan.steps, already=plan.already)
+        outcome = self.commands.run_steps(plan.steps, already=plan.already, denials=plan.denials)
+        if isinstance(decision, d.Reserve):
+            self._confirmations.heard(outcome, self.now())
         return self.overlay.remember(plan.noted, job_id, outcome)
 
     def signalling(self, job_id: str, name: str) -> tuple[str, ...]:

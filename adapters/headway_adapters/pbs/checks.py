@@ -11,7 +11,7 @@ from typing import Any
 from headway.adapter import Check
 from headway.errors import Failure
 from headway_adapters.pbs import cluster, documents, torque, values
-from headway_adapters.pbs.client import PbsClient
+from headway_adapters.pbs.client import LIST_SCHEDULERS, PbsClient
 from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.transport import Result
 
@@ -20,6 +20,8 @@ OLDEST = (14, 0)
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
 #: What must be there: the first two look, the others do.
 _PROGRAMS = ("qstat", "pbsnodes", "qrun", "qdel", "qhold", "qrls", "qalter", "qsig", "qrerun")
+#: A scheduler's name and its state, of `list sched`.
+_SCHEDULER = re.compile(r"^Sched (\S+)$.*?^\s+state = (\S+)", re.MULTILINE | re.DOTALL)
 _OFF = 'qmgr -c "set server scheduling = False"'
 
 
@@ -66,6 +68,8 @@ def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> l
     state = values.text(attributes.get("server_state")) or "answers"
     found.append(Check("pbs server", True, f"{name}: {state}"))
     found.append(_scheduling(attributes, options).for_driving())
+    if options.reservations:
+        found += [_schedulers(client).for_driving(), *_root_reserves_nothing(client.transport.user)]
     found.append(_privilege(client, attributes, flavour).for_driving())
     if flavour != "torque":
         found.append(_history(attributes).for_driving())
@@ -112,6 +116,29 @@ def _scheduling(attributes: Mapping[str, Any], options: PbsOptions) -> Check:
         "on: PBS starts jobs by itself" if on else "off: PBS starts nothing by itself",
         f"before mode drive: {_OFF}",
     )  # fmt: skip
+
+
+def _schedulers(client: PbsClient) -> Check:
+    """Whether PBS's own scheduler runs, as far as the server has noticed."""
+    subject, remedy = "pbs's scheduler", "start pbs_sched on the server's host"
+    try:
+        told = client.run(LIST_SCHEDULERS).text
+    except Failure as error:
+        return Check(subject, True, str(error), "install PBS's qmgr", known=False)
+    states = dict(_SCHEDULER.findall(told))
+    if not states:
+        return Check(subject, True, "its state is not told", remedy, known=False)
+    said = ", ".join(f"{name} is {state}" for name, state in states.items())
+    down = "down" in states.values()
+    return Check(subject, not down, f"{said}: reservations stay unconfirmed" if down else said, remedy)
+
+
+def _root_reserves_nothing(user: str) -> list[Check]:
+    """What must be known of reservations where commands run as root, as far as can be seen from here."""
+    if user != "root":
+        return []
+    said = "headway's commands run as root, and PBS refuses root's (Bad effective UID for reservation)"
+    return [Check("reservations", True, said, "run headway as another manager of PBS", known=False)]
 
 
 def _privilege(client: PbsClient, attributes: Mapping[str, Any], flavour: str) -> Check:

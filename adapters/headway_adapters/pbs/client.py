@@ -11,6 +11,8 @@ from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.transport import Result, Transport, make_transport
 
+#: Lists PBS's own schedulers.
+LIST_SCHEDULERS = ("qmgr", "-c", "list sched")
 _READERS = frozenset({"qstat", "qselect", "pbs_rstat"})
 #: Options with which pbsnodes only lists.
 _LISTING = frozenset({"-a", "-v", "-av", "-x", "-F", "json"})
@@ -33,7 +35,7 @@ def only_reads(argv: Sequence[str]) -> bool:
     if argv[0] in _READERS or list(argv[1:]) == ["--version"]:
         return True
     if argv[0] == "qmgr":
-        return tuple(argv) == licences.LIST
+        return tuple(argv) in (licences.LIST, LIST_SCHEDULERS)
     return argv[0] == "pbsnodes" and len(argv) > 1 and set(argv[1:]) <= _LISTING
 
 

@@ -20,7 +20,14 @@ from headway_adapters.polling.snapshot import SnapshotJob
 #: Our reservations' names in PBS.
 PREFIX = "headway_"
 _HEAD = re.compile(r"Resv ID: (\S+)")
-_CONFIRMED = frozenset({"RESV_CONFIRMED", "RESV_RUNNING"})
+#: States in which a reservation has its vnodes: degraded when one of them is down, altered until PBS's
+#: scheduler has said whether it may have other times.
+_CONFIRMED = frozenset(
+    {
+        "RESV_CONFIRMED", "RESV_TIME_TO_RUN", "RESV_RUNNING", "RESV_DEGRADED", "RESV_IN_CONFLICT",
+        "RESV_BEING_ALTERED",
+    }
+)  # fmt: skip
 
 Records = dict[str, dict[str, str]]
 

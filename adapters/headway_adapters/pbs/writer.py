@@ -23,6 +23,7 @@ from headway.model import Placement, Reservation
 from headway.model.parts import by_node
 from headway_adapters.pbs import select, values
 from headway_adapters.pbs.chunk_parts import lie
+from headway_adapters.pbs.confirmations import UNCONFIRMED
 from headway_adapters.pbs.reader import NOTES, Detail
 from headway_adapters.pbs.reservations import PREFIX
 from headway_adapters.polling.remarks import with_note
@@ -38,6 +39,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 #: Seconds that a reservation may take to be confirmed.
 _CONFIRMED_WITHIN = 10
+#: What is printed, with exit code 0, of a reservation that PBS's scheduler refuses, too.
+_NOT_CONFIRMED = (" DENIED", *UNCONFIRMED)
 #: PBS's answers that mean that a job which was to be ended has ended.
 GONE = ("Unknown Job Id", "Unknown Job id", "Job has finished")
 #: Its answer about a job that runs already, or no longer waits: whether it does, the next look tells.
@@ -52,6 +55,8 @@ class Plan(msgspec.Struct, frozen=True):
     steps: tuple[Argv, ...]
     #: Parts of error messages that mean that what was asked for is already so.
     already: tuple[str, ...] = ()
+    #: Parts of what a command prints that mean that it has failed, although its exit code is 0.
+    denials: tuple[str, ...] = ()
     #: What the job's notes are in from then on, if that is changed.
     noted: str = ""
 
@@ -299,7 +304,9 @@ def _reserve(reservation: Reservation, now: float, processors: Mapping[str, int]
     # PBS takes no start that has passed.
     times = ["-R", clock(max(reservation.start, now + 1)), "-E", clock(reservation.end)]
     if existing:
-        return Plan((("pbs_ralter", *times, name(existing, "a reservation")),))
+        patience = ["-I", str(_CONFIRMED_WITHIN)]
+        argv = ["pbs_ralter", *patience, *times, name(existing, "a reservation")]
+        return Plan((tuple(argv),), denials=_NOT_CONFIRMED)
     chunks = []
     for one in reservation.nodes:
         if one not in processors:
@@ -311,4 +318,4 @@ def _reserve(reservation: Reservation, now: float, processors: Mapping[str, int]
     argv += ["-l", f"select={'+'.join(chunks)}", "-l", "place=excl"]
     if reservation.users:
         argv += ["-U", ",".join(name(one, "a user") for one in reservation.users)]
-    return Plan((tuple(argv),))
+    return Plan((tuple(argv),), denials=_NOT_CONFIRMED)

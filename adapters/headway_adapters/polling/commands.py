@@ -40,13 +40,18 @@ class Commands:
         self.changes += 1
         return self._client.feed(argv, given)
 
-    def run_steps(self, steps: Sequence[Sequence[str]], *, already: Iterable[str] = ()) -> Outcome:
+    def run_steps(
+        self, steps: Sequence[Sequence[str]], *, already: Iterable[str] = (), denials: Iterable[str] = ()
+    ) -> Outcome:
         """Run commands one after another until one fails.
 
-        ``already``: parts of error messages that mean that what was asked for is already so.
+        ``already``: parts of error messages that mean that what was asked for is already so. ``denials``:
+        parts of what a command prints that mean that it has failed, although it says so in no other way.
         """
         for argv in steps:
             result = self.change([argv])[0]
+            if result is not None and result.ok and any(word in result.text for word in denials):
+                return self.refused(result)
             if result is None or not result.ok:
                 if result is not None and any(word in result.stderr for word in already):
                     return Outcome(True, result.complaint())

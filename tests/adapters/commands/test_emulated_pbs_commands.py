@@ -432,8 +432,13 @@ class TestScheduling:
         assert said == "R0.pbshost CONFIRMED\n"
         assert "resv_nodes = (node2:ncpus=2)" in pbs.ok("pbs_rstat", "-F")
         assert pbs.refused("pbs_ralter", "-E", hours[2], "R0", user="bob")[0] == 159
-        assert pbs.ok("pbs_ralter", "-R", hours[1], "-E", hours[2], "R0") == "R0.pbshost CONFIRMED\n"
+        altered = "pbs_ralter: R0.pbshost CONFIRMED\n"
+        assert pbs.ok("pbs_ralter", "-I", "5", "-R", hours[1], "-E", hours[2], "R0") == altered
         assert "reserve_duration = 3600" in pbs.ok("pbs_rstat", "-F")
+        # A refusal is no failure of the command.
+        other = ("-R", hours[1], "-E", hours[2], "-l", select)
+        assert pbs.ok("pbs_rsub", "-I", "-5", *other, user="headway:manager") == "R1.pbshost DENIED\n"
+        assert "R1" not in pbs.ok("pbs_rstat", "-F")
         pbs.ok("pbs_rdel", "R0")
         assert pbs.ok("pbs_rstat", "-F") == ""
 

@@ -63,8 +63,8 @@ def text_of(name: str) -> str:
 
 
 def adapter(pbs: PretendedPbs, **fields: Any) -> PbsAdapter:
-    read_only = fields.pop("read_only", False)
+    read_only, clock = fields.pop("read_only", False), fields.pop("clock", None)
     options = PbsOptions(
         **{"queues": ("workq",), "poll_interval": 0.05, "commands_per_minute": None, **fields}
     )
-    return PbsAdapter(options, read_only=read_only, transport=pbs)
+    return PbsAdapter(options, read_only=read_only, transport=pbs, clock=clock)

@@ -152,7 +152,7 @@ def test_reservations_are_made_moved_and_refused() -> None:
     assert plan(RESERVATION) == (
         f"pbs_rsub -N headway_r1 {times} {waits} -l select={chunks} -l place=excl -U bob"
     )
-    assert plan(RESERVATION, "R5.s") == f"pbs_ralter {times} R5.s"
+    assert plan(RESERVATION, "R5.s") == f"pbs_ralter -I 10 {times} R5.s"
     for wrong in (
         Reservation("r1", 0, 50, nodes=("h[0]",)), Reservation("r1", 0, 500),
         Reservation("r 1", 0, 500, nodes=("h[0]",)), Reservation("r1", 0, 500, nodes=("gone",)),
