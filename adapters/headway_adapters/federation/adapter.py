@@ -107,7 +107,6 @@ class Federation(ClusterAdapter):
             name: Member(name, adapter, self._bell.stir, self._clock, self._log)
             for name, adapter in members.items()
         }
-        self._composition = Composition(self._members, self._names)
         self.suspended_lend = all(member.adapter.suspended_lend for member in self._members.values())
         self._copies = LiveCopies(
             transfers or Transfers(), self._names.cluster_of_job, self._bell.stir, self._log, self._clock
@@ -115,6 +114,7 @@ class Federation(ClusterAdapter):
         self.capabilities = self._copies.capabilities.union(
             *(member.adapter.capabilities for member in self._members.values())
         )
+        self._composition = Composition(self._members, self._names, self.capabilities)
         self._sites_of = sites
         #: The calendars of the sites.
         self._hours = Hours((), 0.0)
@@ -180,7 +180,7 @@ class Federation(ClusterAdapter):
         self._routes.look()
         return ClusterDescription(
             name=member.name,
-            pools=tuple(outward.renamed(pool) for pool in description.pools),
+            pools=tuple(self._composition.among(member, outward.renamed(pool)) for pool in description.pools),
             nodes=tuple(outward.renamed(node) for node in description.nodes),
             reservations=tuple(outward.renamed(one) for one in description.reservations),
             licences=tuple((outward.rename(LICENCE, name), n) for name, n in description.licences),
@@ -331,7 +331,7 @@ class Federation(ClusterAdapter):
         found = self._passage.through(member.name, events)
         for at, event in enumerate(found):
             if isinstance(event, ev.PoolChanged):
-                pool = self._hours.of(member.name, event.pool)
+                pool = self._hours.of(member.name, self._composition.among(member, event.pool))
                 found[at] = msgspec.structs.replace(event, pool=pool)
             elif isinstance(event, ev.ReservationEnded):
                 self._names.forget(event.reservation_id)

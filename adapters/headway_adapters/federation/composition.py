@@ -14,7 +14,7 @@ import msgspec
 
 from headway import decisions as d
 from headway.adapter import ClusterAdapter, Outcome
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, PoolDescription
 from headway_adapters.federation.names import Elsewhere, Names
 
 
@@ -41,9 +41,21 @@ Part = tuple[str, d.Decision]
 class Composition:
     """Which clusters there are, and which of them a decision is for."""
 
-    def __init__(self, members: Mapping[str, Member], names: Names) -> None:
+    def __init__(
+        self,
+        members: Mapping[str, Member],
+        names: Names,
+        capabilities: frozenset[type[d.Decision]] = frozenset(),
+    ) -> None:
+        """``capabilities``: what all clusters together can carry out."""
         self._members = members
         self._names = names
+        self._capabilities = capabilities
+
+    def among(self, member: Member, pool: PoolDescription) -> PoolDescription:
+        """A cluster's pool, which says what other clusters can carry out and its own cannot."""
+        lacks = tuple(sorted(kind.__name__ for kind in self._capabilities - member.adapter.capabilities))
+        return msgspec.structs.replace(pool, lacks=lacks) if lacks else pool
 
     def parts(self, decision: d.Decision) -> list[Part]:
         """The clusters that are to carry it out, each with its part.

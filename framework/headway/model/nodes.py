@@ -79,6 +79,9 @@ class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     #: Among pools that share nodes, jobs of a higher tier come before jobs of a lower tier, whatever their
     #: order otherwise.
     priority_tier: int = 0
+    #: Names of decisions (``"Reserve"``) that other clusters of a federation can carry out and that of this
+    #: pool cannot.
+    lacks: tuple[str, ...] = ()
 
     @property
     def flat(self) -> bool:

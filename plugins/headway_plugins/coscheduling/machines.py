@@ -23,6 +23,7 @@ from math import inf
 import numpy as np
 import pydantic
 
+from headway.decisions import Decision
 from headway.resources.free import Bools
 from headway.resources.profile import Profile
 from headway.state import Job, PoolState, State
@@ -114,6 +115,12 @@ class Plans:
             known = self._plans[key] = _Plan(state.now, self.edition, profile)
             self.made += 1
         return known.profile
+
+
+def cannot(state: State, machine: MachineOptions, kind: type[Decision]) -> bool:
+    """Whether it is known that the machine's cluster cannot carry out such a decision."""
+    pool = state.pools.get(machine.pool)
+    return pool is not None and kind.__name__ in pool.description.lacks
 
 
 def size(state: State, machine: MachineOptions) -> int:

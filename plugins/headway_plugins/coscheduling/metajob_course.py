@@ -19,7 +19,7 @@ from headway_plugins.coscheduling.metajob_letters import of_loss
 from headway_plugins.coscheduling.metajob_options import MetajobOptions
 from headway_plugins.coscheduling.metajob_status import rule_in_words
 from headway_plugins.coscheduling.recovery import promised
-from headway_plugins.coscheduling.rounds import TRIES
+from headway_plugins.coscheduling.rounds import TRIES, Made
 from headway_plugins.coscheduling.search import Done, Search
 from headway_plugins.coscheduling.site_calls import shown
 
@@ -127,7 +127,7 @@ class Course:
     def _look(self, live: LiveMetajob, state: State) -> None:
         """Drop what is over, and react to what was lost."""
         kept, now = live.kept, state.now
-        kept.parts = [part for part in kept.parts if part.end > now and not _over(live, part.name, state)]
+        kept.parts = [part for part in kept.parts if part.end > now and not _over(live, part, state)]
         sites: dict[str, list[watching.Found] | None] = {part.site: [] for part in kept.parts}
         for name, found in shown(live, state).items():
             several = sites.get(live.machine_of(name))
@@ -174,7 +174,9 @@ def wake(state: State, machines: Mapping[str, MachineOptions], time: float) -> N
         state.wake_at(time, state.pools[pool])
 
 
-def _over(live: LiveMetajob, reservation: str, state: State) -> bool:
-    """Whether a part was given back because its job has ended."""
-    job = live.job_of(reservation)
-    return bool(job) and job not in state.jobs and reservation not in state.reservations
+def _over(live: LiveMetajob, part: Made, state: State) -> bool:
+    """Whether a part was given back because its job has ended. A part that is gone with its job before it has
+    begun is a loss: PBS deletes the jobs of a reservation that an operator deletes."""
+    job = live.job_of(part.name)
+    ended = bool(job) and job not in state.jobs and part.name not in state.reservations
+    return ended and part.start <= state.now

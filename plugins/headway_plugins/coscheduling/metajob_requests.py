@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
+from headway.decisions import Bind, Reserve
 from headway.errors import UserError
 from headway.state import Job, State, Status
 from headway_plugins.coscheduling.live_metajob import Kept, on_marks
-from headway_plugins.coscheduling.machines import MachineOptions, most
+from headway_plugins.coscheduling.machines import MachineOptions, cannot, most
 from headway_plugins.coscheduling.metajob import Machine, Metajob, check, of_record
 from headway_plugins.coscheduling.quotas import QuotaOptions
 from headway_plugins.coscheduling.watching import OnLoss
@@ -63,6 +64,9 @@ def checked(
     if unknown:
         known = ", ".join(machines)
         raise UserError(f"machines: there is no machine {', '.join(unknown)}; expected some of {known}")
+    for name in metajob.machines or dict.fromkeys(stage.machine for stage in metajob.stages):
+        if cannot(state, machines[name], Reserve):
+            raise UserError(f"machines: {name}: its cluster makes no reservations")
     metajob = _within(_with_users(metajob, user, operator, quotas), state, machines)
     metajob, _ = on_marks(metajob, {name: machine.grain for name, machine in machines.items()})
     earliest = max(metajob.earliest, state.now + lead)
@@ -74,9 +78,32 @@ def checked(
     metajob = msgspec.structs.replace(metajob, earliest=earliest)
     check(metajob)
     jobs, pools = _jobs(wanted.jobs, metajob, user, operator, state, machines)
+    metajob = _not_before(jobs, metajob, state)
     return Kept(
         new, user, operator, metajob, wanted.on_loss or on_loss, jobs, pools, state.now
     )  # fmt: skip
+
+
+def _not_before(jobs: Mapping[str, str], metajob: Metajob, state: State) -> Metajob:
+    """The metajob, with no part that starts before its job may begin; raises :class:`UserError`."""
+    earliest = metajob.earliest
+    for place, job_id in jobs.items():
+        begin = state.jobs[job_id].description.begin_time or 0.0
+        earliest = max(earliest, begin - _offset(place, metajob))
+        if earliest + metajob.span > metajob.latest:
+            until = metajob.latest - state.now
+            raise UserError(
+                f"jobs: {place}: job {job_id} begins {begin - state.now:g} s from now at the earliest; with "
+                f"it the metajob would not be over by the latest end, {until:g} s from now"
+            )
+    return msgspec.structs.replace(metajob, earliest=earliest)
+
+
+def _offset(place: str, metajob: Metajob) -> float:
+    """Seconds from the metajob's start to that of the part of a place."""
+    if metajob.usage != "pipeline":
+        return 0.0
+    return metajob.stages[int(place.rpartition(".")[2]) - 1].offset or 0.0
 
 
 def _refuse_absurd(metajob: Metajob) -> None:
@@ -149,11 +176,15 @@ def _jobs(
         if place not in places:
             raise UserError(f"jobs: expected one of {', '.join(places)}, found {_short(place)}")
         machine, longest = places[place]
+        if cannot(state, machines[machine], Bind):
+            raise UserError(f"jobs: {place}: its cluster cannot bind jobs to reservations; submit without")
         pool, owner = machines[machine].pool, metajob.machines[machine].user
         job = find_job(given, pool, state)
         if job is None or (job.user != user and not operator):
             # Another user's job is answered as a job that is not there.
-            raise UserError(f"jobs: {place}: there is no job {_short(given)} of yours")
+            raise UserError(
+                f"jobs: {place}: there is no job {_short(given)} of yours, or none yet that headway has seen"
+            )
         wrong = _unfit(job, pool, owner, longest)
         if wrong:
             raise UserError(f"jobs: {place}: job {job.id} {wrong}")

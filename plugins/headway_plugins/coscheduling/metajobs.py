@@ -27,6 +27,7 @@ from typing import Any
 import msgspec
 
 from headway.decisions import Answer, Bind, Decision, Reserve, Tell, Unreserve
+from headway.errors import UserError
 from headway.events import (
     DecisionFailed,
     ElasticCommandReceived,
@@ -43,7 +44,7 @@ from headway.plugins import Traits
 from headway.state import Barrier, Job, State
 from headway_plugins.coscheduling.calls import Carried, metajob_of
 from headway_plugins.coscheduling.live_metajob import Kept, LiveMetajob, on_marks
-from headway_plugins.coscheduling.machines import MachineOptions
+from headway_plugins.coscheduling.machines import MachineOptions, cannot
 from headway_plugins.coscheduling.metajob_course import Course, wake
 from headway_plugins.coscheduling.metajob_desk import Desk
 from headway_plugins.coscheduling.metajob_options import MetajobOptions
@@ -99,6 +100,12 @@ class Metajobs(Plugin):
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
         self._desk.binds = Bind in capabilities
         for name, machine in self._machines.items():
+            if cannot(state, machine, Reserve):
+                raise UserError(
+                    f"machines.{name}.pool: expected a pool whose cluster makes reservations, found "
+                    f"{machine.pool!r}; take the machine out, or let its cluster reserve: the page Metajobs "
+                    "says what each batch system needs"
+                )
             if machine.pool not in state.pools:
                 state.notices.append(f"machines.{name}.pool: no pool is called {machine.pool!r} yet")
 

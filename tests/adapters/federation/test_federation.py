@@ -291,6 +291,22 @@ def test_the_clusters_are_described_as_one(federation: Made, a: Pretended, b: Pr
     assert [(r.id, r.pool) for r in whole.reservations] == [("siteB:maint", "siteB:batch")]
 
 
+def test_a_pool_says_what_other_clusters_can_carry_out_and_its_own_cannot(
+    federation: Made, a: Pretended, b: Pretended
+) -> None:
+    b.capabilities = ABLE - {d.Reserve, d.Unreserve}
+    b.description = msgspec.structs.replace(CLUSTER, pools=CLUSTER.pools[:1])
+    b.silent = Failure("no")
+    one = federation({"siteA": a, "siteB": b})
+    assert [pool.lacks for pool in one.describe().pools] == [(), ()]
+    b.silent = None
+    (joined,) = (event.pool for event in drain(one, 4.0) if isinstance(event, ev.PoolChanged))
+    assert (joined.name, joined.lacks) == ("siteB:batch", ("Reserve", "Unreserve"))
+    b.tell(1.0, ev.PoolChanged(1.0, PoolDescription("batch", open=False)))
+    (changed,) = (event.pool for event in drain(one) if isinstance(event, ev.PoolChanged))
+    assert (changed.open, changed.lacks) == (False, ("Reserve", "Unreserve"))
+
+
 @pytest.mark.parametrize("flag", ["shares_out", "moves_take_time"])
 @pytest.mark.parametrize("of", ["a", "b", "neither"])
 def test_what_one_cluster_says_of_layouts_and_moves_holds_for_the_whole(

@@ -11,6 +11,7 @@ from metajob_world import World, multiple, sites
 
 from headway import decisions as d
 from headway import events as ev
+from headway.errors import UserError
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation, Site, Sites
 from headway_adapters.emulated import Faults
 from headway_plugins.coscheduling.metajob_options import MetajobOptions
@@ -60,6 +61,30 @@ def test_single_takes_the_earliest_site_and_gives_the_other_back():
     world.run(until=5)
     (kept,) = world.kept.values()
     assert (kept.pool, kept.start, kept.processors) == ("b:q", 30.0, 6)
+
+
+def test_no_part_starts_before_its_job_may_begin():
+    jobs = [job("a:2", 6, 100, begin_time=300.0), job("b:1", 2, 100)]
+    world = World(sites(a=8, b=8), jobs)
+    world.submit(PAIR, BOTH)
+    world.run()
+    assert world.starts == {"a:2": 300.0, "b:1": 300.0}
+    stages = [{"machine": name, "nodes": 1, "duration": 100} for name in "AB"]
+    late = [job("a:2", 1, 100, begin_time=50.0), job("b:1", 1, 100, begin_time=300.0)]
+    world = World(sites(a=8, b=8), late)
+    world.submit(
+        {"usage": "pipeline", "earliest": 0, "latest": 1000, "stages": stages}, {"A.1": "a:2", "B.2": "b:1"}
+    )
+    world.run()
+    assert world.starts == {"a:2": 200.0, "b:1": 300.0}
+
+
+def test_a_job_that_may_begin_too_late_is_refused_with_its_reason():
+    jobs = [job("a:2", 6, 100, begin_time=300.0), job("b:1", 2, 100, begin_time=5.0)]
+    world = World(sites(a=8, b=8), jobs)
+    reply = asked({**PAIR, "latest": 350.0}, BOTH, world=world)
+    assert reply.outcome == "refused"
+    assert "jobs: A: job a:2 begins 299 s from now at the earliest" in reply.reason
 
 
 def test_a_pipeline_runs_its_stages_one_after_another():
@@ -324,6 +349,18 @@ def test_all_that_is_lost_at_once_is_one_letter_and_nothing_else_is_written():
     assert quiet.letters == []
 
 
+def test_a_reservation_that_is_deleted_with_its_job_is_a_loss():
+    # As an operator of PBS does it: the jobs in a reservation's queue go with it.
+    world = World(sites(a=8, b=8), TWO)
+    world.submit(PAIR, BOTH)
+    world.run(until=5)
+    (lost,) = [name for name in world.kept if name.endswith("-B")]
+    world.adapter.apply(world.now, [d.Cancel("b:1"), d.Unreserve(lost)])
+    world.run(until=20)
+    assert world.status()["losses"] == [f"{lost}: the reservation is gone"]
+    assert world.status()["phase"] == "reserved" and len(world.kept) == 1
+
+
 def test_a_part_is_given_back_when_its_job_has_ended():
     jobs = [job("a:2", 6, 30), job("b:1", 2, 100)]
     world = World(sites(a=8, b=8), jobs)
@@ -446,6 +483,32 @@ def test_a_job_belongs_to_one_metajob_and_to_its_user():
     again = asked(PAIR, {"B": "b:1"}, world=world)
     assert again.outcome == "refused" and "asks for another reservation" in again.reason
     assert "there is no job" in asked(PAIR, {"B": "b:1"}, user="eve", world=world).reason
+
+
+def lacking(*kinds: str) -> ClusterDescription:
+    """Two sites, of which b lacks something that a has."""
+    both = sites(a=8, b=8)
+    pools = tuple(
+        msgspec.structs.replace(pool, lacks=kinds) if pool.name == "b:q" else pool for pool in both.pools
+    )
+    return msgspec.structs.replace(both, pools=pools)
+
+
+def test_a_machine_whose_cluster_makes_no_reservations_is_a_mistake_in_the_configuration():
+    with pytest.raises(UserError, match=r"machines\.B\.pool: expected a pool whose cluster makes reserv"):
+        World(lacking("Reserve", "Unreserve"))
+
+
+def test_nothing_is_asked_of_a_cluster_that_joins_and_cannot_carry_it_out():
+    for lacks, jobs, says in (
+        (("Reserve", "Unreserve"), None, "machines: B: its cluster makes no reservations"),
+        (("Bind",), BOTH, "jobs: B: its cluster cannot bind jobs to reservations"),
+    ):
+        world = World(sites(a=8, b=8), TWO)
+        (pool,) = (pool for pool in lacking(*lacks).pools if pool.name == "b:q")
+        world.first = [*world.first, ev.PoolChanged(0.0, pool)]
+        reply = asked(PAIR, jobs, world=world)
+        assert reply.outcome == "refused" and says in reply.reason
 
 
 def test_a_metajob_is_seen_and_cancelled_by_its_user_and_by_operators_alone():
