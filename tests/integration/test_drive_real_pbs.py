@@ -88,12 +88,8 @@ def test_a_running_job_gives_whole_hosts_back_and_no_part_of_one(site: Pbs) -> N
 
 def test_jobs_in_the_queue_of_a_reservation_are_load(site: Pbs) -> None:
     server = site.server
-    server.restart("sched")
-    for line in ("set queue workq started = False", "set server scheduling = True"):
-        server.run("qmgr", "-c", line)
     daemon = site.daemon(options={"reservations": True})
-    reserved = ""
-    try:
+    with site.own_scheduler("workq"):
         daemon.start()
         begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 8))
         shape = ("-l", "select=1:ncpus=4")
@@ -116,11 +112,6 @@ def test_jobs_in_the_queue_of_a_reservation_are_load(site: Pbs) -> None:
         assert daemon.stop() == 0
         assert not daemon.events(ev.DecisionFailed)
         daemon.assert_replays()
-    finally:
-        server.call("pbs_rdel", reserved, user="root")
-        for line in ("set server scheduling = False", "set queue workq started = True"):
-            server.run("qmgr", "-c", line)
-        server.kill("sched")
 
 
 #: What OpenPBS's own scheduler starts at once on three idle hosts of 8 processors and 4 GB.

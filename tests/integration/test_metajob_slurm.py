@@ -2,109 +2,44 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import pwd
-import subprocess
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from emulated_commands import Commands
-from live_daemon import HEADWAY, Daemon, Diary
+from live_daemon import Diary
 from mail_script import MailBox
-from waiting import HANG
+from metajob_pair import Pair, slurm
 
 from headway import events as ev
 from headway_adapters.commands import Emulator, EmulatorOptions
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
-MACHINES = {
-    "east": {"pool": "east:batch"},
-    "west": {"pool": "west:batch"},
-}
 
-
-class Pair(Daemon):
-    """A daemon for two clusters, with metajobs."""
-
-    def __init__(self, clusters: dict[str, Any], directory: Path) -> None:
-        first = next(iter(clusters.values()))
-        metajobs = {"machines": MACHINES, "lead": 20.0, "answer_timeout": 20.0, "limits": {"max_nodes": 2}}
-        super().__init__(first, directory, plugins=[{"metajobs": metajobs}, "easy", "first-fit"])
-        del self.config["cluster"]
-        self.directory = directory
-        options = {"partitions": ["batch"], "poll_interval": 0.4}
-        self.configure(
-            clusters={
-                name: {"adapter": "slurm", "options": {**options, **cluster.options}}
-                for name, cluster in clusters.items()
-            }
-        )
-
-    def ask(self, *words: str) -> str:
-        """A metajob's command; what it printed."""
-        done = subprocess.run(
-            [str(HEADWAY), "metajob", *words, "-c", str(self.config_path)],
-            capture_output=True, text=True, timeout=HANG,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.strip()
-
-    def submit(self, earliest: float, jobs: dict[str, str], **west: str) -> str:
-        """A metajob of a node here and two nodes there, for three minutes; its id."""
-        path = self.directory / "pair.yaml"
-        machines = {"east": {"min": 1, "max": 1}, "west": {"min": 2, "max": 2, **west}}
-        path.write_text(
-            yaml.safe_dump({
-                "usage": "multiple", "earliest": earliest, "latest": earliest + 3600, "total": 3,
-                "duration": "3m", "machines": machines,
-            })
-        )  # fmt: skip
-        bound = [word for machine, job in jobs.items() for word in ("--job", f"{machine}={job}")]
-        said = self.ask("submit", str(path), *bound)
-        assert said.startswith("accepted: metajob m"), said
-        return said.split()[2].rstrip(":")
-
-    def status(self, metajob: str) -> dict[str, Any]:
-        return json.loads(self.ask("status", metajob, "--json"))
-
-    def reserved(self, metajob: str) -> None:
-        """Wait until all of it is reserved and bound."""
-
-        def done() -> bool:
-            told = self.status(metajob)
-            return told["phase"] == "reserved" and all(
-                one["bound"] or not one["job"] for one in told["parts"]
-            )
-
-        self.until(done, 60, f"{metajob} is reserved")
-
-
-@pytest.fixture
-def pbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Commands]:
-    """The emulated commands of a PBS whose own scheduler confirms reservations."""
-    # PBS lets root make no reservation.
-    monkeypatch.setenv("HEADWAY_EMULATED_USER", "headway:manager")
-    options = EmulatorOptions(system="pbs", nodes=2, processors=2, queues=("workq",))
-    with Emulator(tmp_path / "commands", options) as emulator:
+@contextlib.contextmanager
+def emulated(directory: Path, system: str, queue: str, *stop: str) -> Iterator[Commands]:
+    """The emulated commands of a system that makes reservations and leaves the queue to headway."""
+    with Emulator(directory, EmulatorOptions(system, nodes=2, processors=2, queues=(queue,))) as emulator:
         commands = Commands(emulator)
-        commands.ok("qmgr", "-c", "set queue workq started = False")
+        commands.ok(*stop)
         yield commands
 
 
 @pytest.fixture
 def clusters(slurm_factory: Callable[..., Any]) -> dict[str, Any]:
-    return {name: slurm_factory(nodes=2, cpus=2) for name in MACHINES}
+    return {name: slurm_factory(nodes=2, cpus=2) for name in ("east", "west")}
 
 
 @pytest.fixture
 def daemon(clusters: dict[str, Any], tmp_path: Path) -> Iterator[Pair]:
-    one = Pair(clusters, tmp_path)
+    one = Pair(slurm(clusters["east"]), slurm(clusters["west"]), tmp_path)
     yield one
     one.clean_up()
 
@@ -185,49 +120,52 @@ def test_a_site_that_loses_a_part_has_its_user_written_to_and_the_rest_kept_or_g
     assert len(box.letters()) == 1
 
 
-def test_a_slurm_and_a_pbs_start_together(
-    slurm_factory: Callable[..., Any], pbs: Commands, tmp_path: Path
+#: How a user submits a held job of both nodes, and releases it; the queue, and how it is left to headway; the
+#: adapter's options; what lists reservations.
+SYSTEMS = {
+    "pbs": (
+        ("qsub", "-l", "select=2:ncpus=2", "-l", "walltime=0:2:0", "-h", "--", "/bin/sleep", "5"), "qrls",
+        "workq", ("qmgr", "-c", "set queue workq started = False"),
+        {"reservations": True, "commands_per_minute": None}, "pbs_rstat",
+    ),
+    "lsf": (
+        ("bsub", "-n", "4", "-W", "2", "-H", "sleep", "5"), "bresume",
+        "normal", ("badmin", "qinact", "normal"), {}, "brsvs",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_slurm_and_another_start_together(
+    slurm_factory: Callable[..., Any], system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slurm = slurm_factory(nodes=2, cpus=2)
-    daemon = Pair({"east": slurm, "west": slurm}, tmp_path)
-    options = {
-        "queues": ["workq"], "bin_dir": str(pbs.emulator.bin), "poll_interval": 0.4, "reservations": True,
-        "commands_per_minute": None,
-    }  # fmt: skip
-    clusters = {**daemon.config["clusters"], "west": {"adapter": "pbs", "options": options}}
-    (metajobs, *others) = daemon.config["plugins"]
-    machines = {**MACHINES, "west": {"pool": "west:workq"}}
-    metajobs = {"metajobs": {**metajobs["metajobs"], "machines": machines}}
-    daemon.configure(clusters=clusters, plugins=[metajobs, *others])
-    daemon.start()
-    try:
-        here = slurm.submit(2, nodes=1, minutes=2, seconds=5, hold=False, begin="now+15")
-        there = pbs.ok(
-            "qsub",
-            "-l",
-            "select=2:ncpus=2",
-            "-l",
-            "walltime=0:2:0",
-            "-h",
-            "--",
-            "/bin/sleep",
-            "5",
-            user="alice",
-        ).strip()
-        daemon.until(lambda: len(daemon.events(ev.JobSubmitted)) == 2, what="both are seen")
-        metajob = daemon.submit(time.time(), {"east": here, "west": there}, user="alice")
-        pbs.ok("qrls", there, user="alice")
-        daemon.reserved(metajob)
-        daemon.until(lambda: len(daemon.events(ev.JobEnded)) == 2, 150, "both have run")
-        begun = {event.job_id.partition(":")[0]: event.time for event in daemon.events(ev.JobStarted)}
-        assert abs(begun["east"] - begun["west"]) < 3.0, begun
-        daemon.until(lambda: daemon.status(metajob)["phase"] == "over", 60, "it is over")
-        assert reservations({"east": slurm}) == []
-        assert pbs.ok("pbs_rstat") == ""
-        assert daemon.stop() == 0
-        daemon.assert_replays()
-    finally:
-        daemon.clean_up()
+    submit, release, queue, stop, more, show = SYSTEMS[system]
+    # PBS lets root make no reservation.
+    monkeypatch.setenv("HEADWAY_EMULATED_USER", "headway:manager")
+    east = slurm_factory(nodes=2, cpus=2)
+    with emulated(tmp_path / "commands", system, queue, *stop) as there:
+        options = {"queues": [queue], "bin_dir": str(there.emulator.bin), "poll_interval": 0.4, **more}
+        west = {"adapter": system, "options": options}
+        daemon = Pair(slurm(east), west, tmp_path, {"pool": f"west:{queue}"})
+        daemon.start()
+        try:
+            here = east.submit(2, nodes=1, minutes=2, seconds=5, hold=False, begin="now+15")
+            said = there.ok(*submit, user="alice").strip()
+            job = re.search(r"Job <(\d+)>", said)[1] if system == "lsf" else said  # type: ignore[index]
+            daemon.until(lambda: len(daemon.events(ev.JobSubmitted)) == 2, what="both are seen")
+            metajob = daemon.submit(time.time(), {"east": here, "west": job}, user="alice")
+            there.ok(release, job, user="alice")
+            daemon.reserved(metajob)
+            daemon.until(lambda: len(daemon.events(ev.JobEnded)) == 2, 150, "both have run")
+            begun = {event.job_id.partition(":")[0]: event.time for event in daemon.events(ev.JobStarted)}
+            assert abs(begun["east"] - begun["west"]) < 3.0, begun
+            daemon.until(lambda: daemon.status(metajob)["phase"] == "over", 60, "it is over")
+            assert reservations({"east": east}) == []
+            assert f"headway_{metajob}" not in there(show).out
+            assert daemon.stop() == 0
+            daemon.assert_replays()
+        finally:
+            daemon.clean_up()
 
 
 def test_a_site_that_dies_at_any_step_of_the_search_leaves_nothing(

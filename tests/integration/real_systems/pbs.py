@@ -181,6 +181,28 @@ class Pbs(RealSystem):
         return job
 
     @contextlib.contextmanager
+    def own_scheduler(self, *queues: str) -> Iterator[None]:
+        """PBS's own scheduler runs and leaves these queues alone; no reservation is left afterwards."""
+        self.server.restart("sched")
+        on = (*(f"set queue {queue} started = False" for queue in queues), "set server scheduling = True")
+        off = ("set server scheduling = False", *(f"set queue {queue} started = True" for queue in queues))
+        try:
+            for line in on:
+                self.server.run("qmgr", "-c", line)
+            yield
+        finally:
+            for name in self.reservations():
+                self.server.call("pbs_rdel", name, user="root")
+            for line in off:
+                self.server.run("qmgr", "-c", line)
+            self.server.kill("sched")
+
+    def reservations(self) -> dict[str, str]:
+        """PBS's name of each reservation -> its user's."""
+        shown = self.server.run("pbs_rstat", "-F").split("Resv ID: ")[1:]
+        return {text.split()[0]: (re.findall(r"Reserve_Name = (.*)", text) or [""])[0] for text in shown}
+
+    @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
         # One that crashes before a MoM has said that a job began requeues that job when it is back.
         self._begun()
