@@ -11,7 +11,7 @@ import numpy as np
 
 from headway import events as ev
 from headway.adapter import ClusterAdapter
-from headway.decisions import Decision
+from headway.decisions import Checkpoint, Decision, Migrate
 from headway.engine import Engine
 from headway.hookspecs import hookimpl
 from headway.model import (
@@ -176,6 +176,7 @@ def emulate(
     seed: int = 0,
     cycle: float | None = None,
     max_rounds: int = 100_000,
+    handlers: Sequence[Any] = (),
     **more: Any,
 ) -> Run:
     """Run jobs through the emulated cluster under these plugins until nothing can happen."""
@@ -183,6 +184,8 @@ def emulate(
     adapter = kind(
         cluster, list(jobs), faults=faults, physics=physics, rng=np.random.default_rng(seed), **more
     )
+    if handlers:
+        adapter.use_handlers(handlers, frozenset({Checkpoint, Migrate}))
     scheduler = Scheduler(
         adapter.describe(), plugged(*plugins), seed=seed, capabilities=adapter.capabilities, cycle=cycle
     )

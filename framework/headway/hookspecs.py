@@ -286,8 +286,9 @@ class HookSpecs:
     def migrate(self) -> MigrationHandler | None:
         """One way to move running jobs on a real cluster: see :mod:`headway.adapter.migration`. The plugins'
         handlers are asked in configured order, and the first that suits a move carries it out. Such a plugin
-        says what it ``gives``. Asked once, before the run begins; emulated clusters move jobs by
-        themselves."""
+        says what it ``gives``. Asked once, before the run begins. Each of several clusters has a handler of
+        its own (``for_cluster``). Emulated clusters move jobs by themselves, and ask only which jobs a
+        handler can save."""
 
     @hookspec
     def register_commands(self, cli: click.Group) -> None:

@@ -10,7 +10,7 @@ what they share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -118,7 +118,7 @@ class EmulatedAdapter(ClusterAdapter):
         self._bundles = bundles = Bundles(machine, oversubscription or Oversubscription())
         ends = Ends(machine, said, bundles)
         failures = Failures(machine, ends, self._faults, self._rng)
-        reservations, dependencies = Reservations(machine), Dependencies(machine)
+        reservations, dependencies, saving = Reservations(machine), Dependencies(machine), Saving(machine)
         guard = Guard(machine, reservations, dependencies, self._faults.licences)
         #: Lets pending jobs go to other pools.
         self.routes = Routes(machine)
@@ -130,19 +130,26 @@ class EmulatedAdapter(ClusterAdapter):
         sleep.begin_asleep(power or {})
         #: What carries out a decision; it returns why not, or "".
         self._actions = _actions(machine, starts, ends, sleep, self._rates, said, tiers, bundles)
-        self._actions |= _of_queues(machine, reservations, self.routes)
+        self._actions |= _of_queues(machine, reservations, self.routes) | {dec.Signal: saving.signal}
         self._partitions = None
         if cluster.wiring is not None:
             self._partitions = Partitions(machine, starts, ends, guard, failures, self._faults, self._rng)
             self._partitions.begin_with([begun.job_id for begun in running])
             able = {**self._actions, **self._partitions.actions(ends)}
             self._actions = {kind: action for kind, action in able.items() if kind not in UNABLE}
-        self._start = self._actions[dec.Start]
+        self._start, self._saving = self._actions[dec.Start], saving
         #: Its time: a federation lets several clusters go on together by it.
         self.moments = Moments(
             machine, ends.complete, tiers, dependencies, failures, self._partitions,
             tells_later=self._telling is not None,
         )  # fmt: skip
+
+    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[dec.Decision]]) -> None:
+        """Moves need no handler here, and jobs that a handler suits can be saved."""
+        if dec.Checkpoint in gives and dec.Requeue in self._actions:
+            self._saving.use(handlers)
+            self._actions[dec.Checkpoint] = self._saving.checkpoint
+            self.capabilities = self.capabilities | {dec.Checkpoint}
 
     # ------------------------------------------------------------------ what is told
 
@@ -302,7 +309,6 @@ def _actions(
         dec.Release: holds.release,
         dec.Suspend: suspension.suspend,
         dec.Resume: suspension.resume,
-        dec.Signal: Saving(machine).signal,
         dec.Requeue: ends.requeue,
         dec.Kill: ends.kill,
         dec.Cancel: ends.kill,

@@ -25,10 +25,9 @@ Decisions that we took:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -44,13 +43,13 @@ from headway.adapter import (
     Outage,
     Outcome,
     StartsWait,
-    WishedFrequency,
 )
 from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
-from headway.model.sites import DATA, MOVABLE, Intake, Sites
+from headway.model.sites import Intake, Sites
 from headway.model.transfers import Transfers
+from headway_adapters.federation.before import ToldBefore
 from headway_adapters.federation.composition import (
     Composition,
     described_together,
@@ -58,7 +57,9 @@ from headway_adapters.federation.composition import (
     together,
 )
 from headway_adapters.federation.emulated import EmulatedFederation
+from headway_adapters.federation.handlers import Handlers
 from headway_adapters.federation.hours import Hours
+from headway_adapters.federation.intake_checks import check_intakes
 from headway_adapters.federation.live_checks import check_transfers
 from headway_adapters.federation.live_copies import LiveCopies
 from headway_adapters.federation.live_routes import LiveRoutes, Settled
@@ -75,7 +76,7 @@ _LONGEST_SLEEP = 5.0
 _LEAVE = 5.0
 
 
-class Federation(ClusterAdapter):
+class Federation(ToldBefore):
     """Several clusters as one. See the module's text."""
 
     #: What stands for it in emulation.
@@ -107,6 +108,8 @@ class Federation(ClusterAdapter):
             name: Member(name, adapter, self._bell.stir, self._clock, self._log)
             for name, adapter in members.items()
         }
+        self._handlers = Handlers(self._members, self._names)
+        self.moves = any(member.adapter.moves for member in self._members.values())
         self.suspended_lend = all(member.adapter.suspended_lend for member in self._members.values())
         self._copies = LiveCopies(
             transfers or Transfers(), self._names.cluster_of_job, self._bell.stir, self._log, self._clock
@@ -118,9 +121,10 @@ class Federation(ClusterAdapter):
         self._sites_of = sites
         #: The calendars of the sites.
         self._hours = Hours((), 0.0)
+        self._intakes = intakes or {}
         self._routes = LiveRoutes(
-            self._members, intakes or {}, poke=self._bell.stir, log=self._log, clock=self._clock,
-            patience=patience,
+            self._members, self._intakes, poke=self._bell.stir, log=self._log, clock=self._clock,
+            patience=patience, carry=self._handlers.carry,
         )  # fmt: skip
         self._passage = Passage(
             self._names, trusted=lambda name: name in self._routes.able, is_open=self._routes.open,
@@ -191,49 +195,8 @@ class Federation(ClusterAdapter):
             numbered=description.numbered,
         )
 
-    def asked_before(self, starts: Mapping[str, float]) -> None:
-        for name, member in self._members.items():
-            own = f"{name}:"
-            member.adapter.asked_before(
-                {job.removeprefix(own): at for job, at in starts.items() if job.startswith(own)}
-            )
-
-    def submitted_before(self, known: Callable[[Collection[str]], Mapping[str, float]]) -> None:
-        for name, member in self._members.items():
-            member.adapter.submitted_before(partial(_known_of, name, known))
-
-    def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:
-        for name, member in self._members.items():
-            own = f"{name}:"
-            member.adapter.wished_before(
-                {job.removeprefix(own): wish for job, wish in wishes.items() if job.startswith(own)}
-            )
-
-    def tiers_before(self, tiers: Mapping[str, str]) -> None:
-        for name, member in self._members.items():
-            own = f"{name}:"
-            member.adapter.tiers_before(
-                {job.removeprefix(own): tier for job, tier in tiers.items() if job.startswith(own)}
-            )
-
     def replicas_before(self, known: Sequence[KnownReplica]) -> None:
         self._copies.remember(known)
-
-    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[d.Decision]]) -> None:
-        """Refuse them. A handler knows jobs by their ids alone, keeps their images under these, and removes
-        images of jobs that are gone: two clusters would take each other's."""
-        if names := [handler.name for handler in handlers]:
-            raise UserError(
-                f"plugins: {names[0]} moves jobs of one cluster only; with several in `clusters` expected "
-                f"no migration handler, found {', '.join(names)}"
-            )
-
-    def tell_words(self, words: Iterable[str]) -> None:
-        known = frozenset(words)
-        if self._routes.able:
-            known |= {DATA, MOVABLE}
-        for member in self._members.values():
-            member.adapter.tell_words(known)
 
     # ------------------------------------------------------------------ wait
 
@@ -307,7 +270,9 @@ class Federation(ClusterAdapter):
             # Before it has told its jobs it was woken for nothing.
             heard = heard or bool(told.events) or not member.begun
             member.begun = True
-            events += self._outward(member, told.events)
+            outward = self._outward(member, told.events)
+            self._handlers.told(member, outward)
+            events += outward
         return heard
 
     def _take_routes(self, events: list[ev.Event]) -> bool:
@@ -420,6 +385,7 @@ class Federation(ClusterAdapter):
 
         with ThreadPoolExecutor(max(1, len(self._members)), thread_name_prefix="check") as pool:
             found = [check for found in pool.map(of, self._members.values()) for check in found]
+        found += [*self._handlers.check(), *check_intakes(self._members, self._intakes)]
         return [*found, *check_transfers(self._copies.transfers, self._sites_of)]
 
     def looked(self, job_id: str) -> tuple[float, float] | None:
@@ -458,6 +424,7 @@ class Federation(ClusterAdapter):
             return
         self._closed = True
         self._routes.close()
+        self._handlers.close()
         for member in self._members.values():
             member.close()
         self._copies.close()
@@ -475,11 +442,3 @@ def _sent_away(decision: d.Decision, names: Names, routes: LiveRoutes) -> Outcom
     if source[0] == target:
         return None
     return routes.order(decision, source, target, names.inward(target).rename(POOL, decision.pool))
-
-
-def _known_of(
-    cluster: str, known: Callable[[Collection[str]], Mapping[str, float]], jobs: Collection[str]
-) -> dict[str, float]:
-    """What is known of a cluster's jobs, by its own names."""
-    own = f"{cluster}:"
-    return {job.removeprefix(own): at for job, at in known([own + job for job in jobs]).items()}

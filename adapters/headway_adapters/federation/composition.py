@@ -47,14 +47,16 @@ class Composition:
         names: Names,
         capabilities: frozenset[type[d.Decision]] = frozenset(),
     ) -> None:
-        """``capabilities``: what all clusters together can carry out."""
+        """``capabilities``: what is carried out for all clusters together, besides what each can."""
         self._members = members
         self._names = names
-        self._capabilities = capabilities
+        self._together = capabilities
 
     def among(self, member: Member, pool: PoolDescription) -> PoolDescription:
         """A cluster's pool, which says what other clusters can carry out and its own cannot."""
-        lacks = tuple(sorted(kind.__name__ for kind in self._capabilities - member.adapter.capabilities))
+        # Handlers may have given some of them more since they were made.
+        known = self._together.union(*(each.adapter.capabilities for each in self._members.values()))
+        lacks = tuple(sorted(kind.__name__ for kind in known - member.adapter.capabilities))
         return msgspec.structs.replace(pool, lacks=lacks) if lacks else pool
 
     def parts(self, decision: d.Decision) -> list[Part]:

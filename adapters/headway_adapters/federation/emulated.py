@@ -33,6 +33,7 @@ from headway_adapters.emulated.execution import Execution
 from headway_adapters.emulated.physics import Physics
 from headway_adapters.federation.composition import Composition, failure_of, together
 from headway_adapters.federation.emulated_between import Between
+from headway_adapters.federation.handlers import Inward, for_cluster
 from headway_adapters.federation.names import Elsewhere, Names
 
 _INF = float("inf")
@@ -128,6 +129,13 @@ class EmulatedFederation(ClusterAdapter):
         )  # fmt: skip
         #: What the federation carries out itself.
         self._own: dict[type[d.Decision], Callable[[Any], str]] = self._between.actions()
+
+    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[d.Decision]]) -> None:
+        """Each cluster has its own, as in a federation of real clusters."""
+        handlers = tuple(handlers)
+        for name, member in self._members.items():
+            member.adapter.use_handlers([Inward(for_cluster(one, name)) for one in handlers], gives)
+        self.capabilities = self.capabilities.union(*(one.capabilities for one in self._adapters))
 
     # ------------------------------------------------------------------ what is told
 

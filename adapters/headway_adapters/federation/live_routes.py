@@ -44,6 +44,8 @@ from headway_adapters.polling.resubmission import (
 from headway_adapters.polling.words import Unfit
 
 T = TypeVar("T")
+#: From where, to where, the job's user, and what is called at the end: what was taken, in words.
+Carry = Callable[[tuple[str, str], tuple[str, str], str, Callable[[], None]], "Future[str]"]
 #: Steps of one route in a row, at most: there are six, and their undoing.
 _MOST_STEPS = 12
 #: Until a round is made again while a route is open, seconds.
@@ -94,6 +96,11 @@ class _Wanted:
     asked: bool = False
     #: The copy's id, once it is marked.
     copy: str = ""
+    #: Its user, and how often it had gone back to the queue when its copy was submitted.
+    user: str = ""
+    restarts: int = 0
+    #: What is kept of it is on its way to the other cluster, or there.
+    image: Future[str] | None = None
     #: How often a cluster refused its present step.
     tries: int = 0
     #: Why it does not go on; "" while it does.
@@ -106,12 +113,15 @@ class LiveRoutes:
     def __init__(
         self, members: Mapping[str, Member], intakes: Mapping[str, Intake], *, poke: Callable[[], None],
         log: Any, clock: Callable[[], float], patience: float, pause: float = PAUSE,
+        carry: Carry | None = None,
     ) -> None:  # fmt: skip
         """``intakes``: how jobs are submitted at each cluster. ``poke``: wakes the engine's thread when
-        there is news."""
+        there is news. ``carry``: takes what migration handlers keep of a job that ran to another cluster;
+        None: they keep nothing."""
         self._members = members
         self._intakes = intakes
         self._poke = poke
+        self._carry = carry
         self._log = log
         self._clock = clock
         self._patience = patience
@@ -299,6 +309,8 @@ class LiveRoutes:
         if step.do is Do.FAIL:
             self._stays(pair, wanted, step.why)
             return False
+        if wanted is not None and step.do is Do.COMMIT and not self._carried(pair, wanted):
+            return bool(wanted.stopped)
         about = {"job": written(pair.source), "copy": pair.place, "step": step.do.value, "why": step.why}
         self._log.info("a job between clusters", **about)
         try:
@@ -338,7 +350,9 @@ class LiveRoutes:
             mark = Mark(COPY, from_here, wanted.decision.job_id, wanted.submitted)
             return self._at(pair.target, lambda there: there.mark(copy, mark))
         if do is Do.COMMIT:
-            return self._at(pair.source[0], lambda there: there.mark(original, Mark(LEAVING, pair.place)))
+            assert wanted is not None
+            leaving = Mark(LEAVING, pair.place, restarts=wanted.restarts)
+            return self._at(pair.source[0], lambda there: there.mark(original, leaving))
         if do is Do.SEAL:
             assert pair.copy is not None and pair.copy.mark is not None
             sealed = Mark(SEALED, from_here, pair.copy.mark.name, pair.copy.mark.submitted)
@@ -351,12 +365,30 @@ class LiveRoutes:
             return self._at(pair.target, lambda there: there.cancel(copy))
         return self._at(pair.source[0], lambda there: there.unmark(original))
 
+    def _carried(self, pair: Pair, wanted: _Wanted) -> bool:
+        """Whether what is kept of the job is at the cluster that it goes to. Only then it may go."""
+        if self._carry is None or not wanted.restarts:
+            return True
+        if wanted.image is None:
+            wanted.image = self._carry(wanted.source, (wanted.target, wanted.copy), wanted.user, self.look)
+        if not wanted.image.done():
+            return False
+        try:
+            taken = wanted.image.result()
+        except Exception as error:
+            wanted.stopped = f"what it has saved was not copied to {wanted.target}: {error}"
+            return False
+        job, said = written(wanted.source), taken or "nothing: no migration handler keeps an image of it"
+        self._log.info("what a job has saved goes with it", job=job, copy=pair.place, what=said)
+        return True
+
     def _submit(self, wanted: _Wanted, from_here: str) -> Outcome:
         try:
             parcel = self._at(wanted.source[0], lambda there: there.parcel(wanted.source[1]))
             intake = self._intakes.get(wanted.target, _NO_INTAKE)
             label = Label(from_here, wanted.key)
             wanted.submitted = int(parcel.job.submit_time)
+            wanted.user, wanted.restarts = parcel.job.user, parcel.restarts
             wanted.asked = True
             return self._at(wanted.target, lambda there: there.submit(parcel, wanted.pool, label, intake))
         except Unfit as error:

@@ -65,7 +65,7 @@ class Elsewhere(Exception):
     """A name that is not this cluster's; the text says which."""
 
 
-class _Direction:
+class Direction:
     """How names change on their way in or out of one cluster."""
 
     def __init__(self, names: Names, cluster: str, *, outward: bool) -> None:
@@ -155,13 +155,13 @@ class Names:
         #: Of clusters with one pool, in their own names: what "" means there.
         self.only_pool: dict[str, str] = {}
 
-    def outward(self, cluster: str) -> _Direction:
+    def outward(self, cluster: str) -> Direction:
         """From a cluster's names to the federation's."""
-        return _Direction(self, cluster, outward=True)
+        return Direction(self, cluster, outward=True)
 
-    def inward(self, cluster: str) -> _Direction:
+    def inward(self, cluster: str) -> Direction:
         """From the names for all to a cluster's. Raises :class:`Elsewhere` for another cluster's."""
-        return _Direction(self, cluster, outward=False)
+        return Direction(self, cluster, outward=False)
 
     def cluster_of(self, name: str) -> str:
         """The cluster of a job, node or pool; "" if the name says none."""

@@ -65,6 +65,12 @@ class CommandClient(abc.ABC):
             raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
         return self._transport.feed(argv, given, self._timeout)
 
+    def harmless(self, argv: Sequence[str], given: bytes = b"") -> Result:
+        """One command of the site that changes nothing, as its words say: ``--version``, ``--test-only``."""
+        if "--test-only" not in argv and list(argv[1:]) != ["--version"]:
+            raise Failure(f"expected a command that changes nothing, found {' '.join(argv[:3])}")
+        return self._transport.feed(argv, given, self._timeout)
+
     def look(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
         """Commands that must succeed; raises :class:`Unanswered` with what was said otherwise."""
         results = self.run_many(argvs)

@@ -292,7 +292,7 @@ class Moves:
     def _take_up(self, key: str, job: SnapshotJob | None) -> None:
         state = "ended" if job is None else job.state
         said = "a move that an earlier run began is given up; the job stays as it is"
-        if job is None or state == "ended":
+        if job is None or state == "ended" or key in self._under_way:
             return
         self._log.warning(said, job=key, state=state, nodes=",".join(node for node, _ in job.placement))
         if state == "suspended":

@@ -24,7 +24,7 @@ from typing import Protocol
 
 import msgspec
 
-from headway.adapter import Outcome
+from headway.adapter import Check, Outcome
 from headway.model import JobDescription
 from headway.model.sites import Intake
 
@@ -48,6 +48,9 @@ class Mark(msgspec.Struct, frozen=True):
     #: Of a copy: the job's name for all, and when it was submitted first (absolute seconds).
     name: str = ""
     submitted: int = 0
+    #: Of an original: how often it had gone back to the queue when its copy was submitted. If that happened
+    #: more often since, or if it has nodes, it ran.
+    restarts: int = 0
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -80,7 +83,7 @@ class Standing(msgspec.Struct, frozen=True):
     user: str
     #: "pending", "running" (on nodes in any way), "ended", or "unknown": that cannot be said now.
     state: str
-    #: It runs, or did.
+    #: It runs, or did; of an original with a mark: since its copy was submitted.
     ran: bool = False
     cancelled: bool = False
     mark: Mark | None = None
@@ -106,6 +109,8 @@ class Parcel(msgspec.Struct, frozen=True):
     directory: str = ""
     output: str = ""
     error: str = ""
+    #: How often it has gone back to the queue.
+    restarts: int = 0
 
 
 class Resubmission(Protocol):
@@ -136,3 +141,15 @@ class Resubmission(Protocol):
 
     def cancel(self, job_id: str) -> Outcome:
         """Cancel a job only if it waits."""
+
+
+class IntakeCheck(Protocol):
+    """What ``headway check`` asks about jobs that come from other clusters. Nothing is changed."""
+
+    def leavers(self) -> Collection[str]:
+        """Users of waiting jobs that may go to another cluster.
+
+        Raises :class:`headway.errors.HeadwayError`."""
+
+    def check(self, intake: Intake, users: Collection[str]) -> Check:
+        """Whether jobs of these users can be submitted here."""

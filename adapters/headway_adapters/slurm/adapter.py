@@ -33,6 +33,7 @@ from headway_adapters.slurm import checks, reader, world, writer
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.custody import Custody
 from headway_adapters.slurm.handback import Handback, Pinned
+from headway_adapters.slurm.intake import SlurmIntake
 from headway_adapters.slurm.looking import Looking, SlurmLook
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.policy import Policy
@@ -106,6 +107,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         self._custody = Custody(
             self.commands, self._handback, self.notes, poll_interval=self.options.poll_interval, log=self._log
         )
+        self.intake = SlurmIntake(self.options, client)
         self.resubmission = (
             None
             if read_only

@@ -29,6 +29,7 @@ Jobs that go to another cluster (:mod:`headway_adapters.polling.resubmission`):
 ``@1795721953``                        all, and when it was submitted first (seconds since the epoch)
 ``headway:sealed=north:17;as=...``     the same, in whose favour the original may be cancelled
 ``headway:leaving=south:99``           an original that goes to cluster south, where its copy is job 99
+``;run=2``                             behind that: it ran before, and this would be execution number 2
 ``;from=north:17@1795721953``          behind any other mark, also an administrator's hold: it came from
                                        elsewhere and has this name for all
 =====================================  =====================================================
@@ -56,7 +57,9 @@ _ORIGIN = re.compile(rf";from=(({PLACE.pattern})@([0-9]{{1,11}}))(?=;|$)")
 _COPY = re.compile(
     rf"{PREFIX}({COPY}|{SEALED})=({PLACE.pattern});as=({PLACE.pattern})@([0-9]{{1,11}})(?:{_ANY_NODES})?"
 )
-_LEAVING = re.compile(rf"{PREFIX}{LEAVING}=({PLACE.pattern})(?:;from=[^;]*)?(?:{_ANY_NODES})?")
+_LEAVING = re.compile(
+    rf"{PREFIX}{LEAVING}=({PLACE.pattern})(?:;run=([0-9]{{1,9}}))?(?:;from=[^;]*)?(?:{_ANY_NODES})?"
+)
 
 
 class Pin(msgspec.Struct, frozen=True):
@@ -125,7 +128,10 @@ def of_route(mark: Mark, *, came: str = "", nodes_open: bool = False) -> str:
     if not all(PLACE.fullmatch(place) for place in (mark.other, mark.name or mark.other)):
         raise Unfit(f"expected a cluster and a job, found {mark.other!r} and {mark.name!r}")
     text = f"{PREFIX}{mark.kind}={mark.other}"
-    text += _behind(came) if mark.kind == LEAVING else f";as={mark.name}@{mark.submitted}"
+    if mark.kind == LEAVING:
+        text += (f";run={mark.restarts}" if mark.restarts else "") + _behind(came)
+    else:
+        text += f";as={mark.name}@{mark.submitted}"
     return text + (_ANY_NODES if nodes_open else "")
 
 
@@ -134,7 +140,7 @@ def route(comment: str) -> Mark | None:
     if found := _COPY.fullmatch(comment):
         return Mark(found[1], found[2], found[3], int(found[4]))
     if found := _LEAVING.fullmatch(comment):
-        return Mark(LEAVING, found[1])
+        return Mark(LEAVING, found[1], restarts=int(found[2] or 0))
     return None
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from headway.adapter import Outcome
 from headway.errors import Failure
 from headway.model import JobDescription, Request
-from headway.model.sites import MOVABLE, Intake
+from headway.model.sites import GOES_ON, MOVABLE, Intake
 from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.overlay import Overlay
 from headway_adapters.polling.remarks import MARK, noted, remarks, unwritable
@@ -37,8 +37,10 @@ from headway_adapters.slurm.world import World
 #: The lines by which a script asks its batch system for something, and where it reads no more of them.
 _DIRECTIVE = re.compile(rb"^#(SBATCH|PBS|BSUB)\b", re.MULTILINE)
 _FIRST_COMMAND = re.compile(rb"^[ \t]*[^#\s]", re.MULTILINE)
-_USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
+USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 _MIB = 1 << 20
+#: How long Slurm has a job wait that went back to the queue, and a few seconds of grace.
+_AFTER_REQUEUE = 125.0
 
 
 class SlurmResubmission:
@@ -106,7 +108,7 @@ class SlurmResubmission:
         return Parcel(
             known.job, result.stdout, comment, tasks, each, detail.least_nodes, detail.most_nodes,
             values.text(record.current_working_directory), values.text(record.standard_output),
-            values.text(record.standard_error),
+            values.text(record.standard_error), detail.restarts,
         )  # fmt: skip
 
     def cancel(self, job_id: str) -> Outcome:
@@ -125,7 +127,7 @@ class SlurmResubmission:
     def submit(self, parcel: Parcel, pool: str, label: Label, intake: Intake) -> Outcome:
         """As :meth:`Resubmission.submit`."""
         user = parcel.job.user
-        if _USER.fullmatch(user) is None or (user == "root" != self._client.user):
+        if USER.fullmatch(user) is None or (user == "root" != self._client.user):
             raise Unfit(f"jobs of user {user!r} stay where they are")
         if intake.submit_as:
             before = [word.replace("{user}", user) for word in intake.submit_as]
@@ -197,13 +199,15 @@ def _standing(record: reader.JobRecord) -> Standing | None:
     if state == "pending":
         words, _ = remarks(noted(reader.said_by_user(values.text(record.comment))[0])[0])
         label = reader.unmarked_label(record, words)
+    mark = marker.route(comment)
     return Standing(
         str(values.integer(record.job_id)),
         values.text(record.user_name),
         "running" if state not in ("pending", "ended") else state,
-        ran=bool(values.text(record.nodes)) or values.integer(record.restart_cnt) > 0,
+        ran=bool(values.text(record.nodes))
+        or values.integer(record.restart_cnt) > (mark.restarts if mark is not None else 0),
         cancelled=state == "ended" and outcome == "cancelled",
-        mark=marker.route(comment),
+        mark=mark,
         label=label,
         came=marker.origin(comment).partition("@")[0],
     )
@@ -214,7 +218,8 @@ def _why_not(job: JobDescription, record: reader.JobRecord, detail: reader.Detai
     words, _ = remarks(noted(reader.said_by_user(values.text(record.comment))[0])[0])
     said = {name: text for name, _, text in (word.strip().partition("=") for word in words)}
     # Its user may have gone on with words of other meaning.
-    allowed = MOVABLE in said and said[MOVABLE].split()[:1] != ["no"]
+    allowed = says(said, MOVABLE)
+    goes_on = any(says(said, word) for word in GOES_ON)
     request = job.request
     obstacles = (
         (not allowed, f"its user does not allow it (comment {MARK}{MOVABLE}=yes)"),
@@ -224,9 +229,13 @@ def _why_not(job: JobDescription, record: reader.JobRecord, detail: reader.Detai
         (bool(request.required_nodes or request.excluded_nodes), "it names nodes"),
         (bool(job.reservation), "it is submitted to a reservation"),
         (record.batch_flag in (False, 0), "it is interactive and has no script"),
-        (job.begin_time is not None, "it has a begin time"),
+        (job.begin_time is not None and not _of_slurm(job.begin_time, record), "it has a begin time"),
         (job.held, "it is held"),
-        (detail.restarts > 0, "it ran before and went back to the queue"),
+        (
+            detail.restarts > 0 and not goes_on,
+            "it ran before and went back to the queue, and its user does not say that it may begin again "
+            f"elsewhere (comment {MARK}{', '.join(sorted(GOES_ON))})",
+        ),
         (
             any(values.text(one) for one in (record.tres_per_job, record.tres_per_socket,
                                              record.tres_per_task)),
@@ -234,6 +243,18 @@ def _why_not(job: JobDescription, record: reader.JobRecord, detail: reader.Detai
         ),
     )  # fmt: skip
     return next((why for holds, why in obstacles if holds), "")
+
+
+def _of_slurm(begin: float, record: reader.JobRecord) -> bool:
+    """Whether Slurm gave a job its begin time because it went back to the queue, which counts as submitted
+    then."""
+    back = values.seconds(record.submit_time)
+    return values.integer(record.restart_cnt) > 0 and back is not None and begin <= back + _AFTER_REQUEUE
+
+
+def says(said: Mapping[str, str], word: str) -> bool:
+    """Whether a comment has a word with any value but "no"."""
+    return word in said and said[word].split()[:1] != ["no"]
 
 
 def _options(parcel: Parcel, pool: str, label: Label, account: str) -> Iterator[str]:

@@ -8,6 +8,9 @@ machine: it tells what the batch system shows (:class:`Seen`), what became of an
 (:class:`Passed`); and it carries the instructions out. Work is what takes time and touches files or
 nodes; the handler does it (:meth:`MigrationHandler.perform`) on a thread of the adapter's.
 
+Where one daemon drives several clusters, each cluster has a handler of its own
+(:meth:`MigrationHandler.for_cluster`), which knows jobs and nodes by that cluster's names alone.
+
 What a move must keep, whatever goes wrong and whichever process is killed: the job is running or queued, is
 never lost and never there twice, and what happened is reported.
 """
@@ -164,6 +167,23 @@ class MigrationHandler(Protocol):
     def tidy(self, alive: frozenset[str]) -> Sequence[str]:
         """Remove what is left of jobs that are not ``alive`` any more, and what is too old or too much; what
         was done, in words. On a thread, now and then."""
+
+    def for_cluster(self, cluster: str) -> MigrationHandler:
+        """The handler for one of several clusters. It meets jobs of this cluster only, under the ids that
+        they have there, and must not share images or memory with that of another cluster: both may have a
+        job 17. A handler that remembers nothing of jobs may return itself.
+
+        Raises :class:`headway.errors.UserError` if its options suit a single cluster only. Without this
+        method a handler serves a single cluster only.
+        """
+
+    def carry(self, job: str, there: MigrationHandler, job_there: str, user: str) -> str:
+        """Take what is kept of a job that waits to the handler of another cluster, where the job is
+        ``job_there``, and leave it here as well; what was taken, in words, "" for nothing. May be called
+        again, on a thread, and take long. Raises :class:`headway.errors.Failure`; then the job stays here.
+
+        A handler without this method keeps nothing.
+        """
 
 
 def handler_for(handlers: Sequence[Any], move: Move) -> tuple[Any, str]:

@@ -73,7 +73,9 @@ def command(config_path: Path, plugin_files: tuple[Path, ...], adapter_files: tu
     if config.mode is Mode.DRY_RUN:
         of_cluster = [_trace(config)]
     else:
-        checks.extend(check for handler in plugins.handlers() for check in handler.check())
+        if not config.clusters:
+            # Of several clusters each has its own, and its adapter says so.
+            checks.extend(check for handler in plugins.handlers() for check in handler.check())
         of_cluster, able = _asked(config, catalogue, configs, plugins)
         capabilities = able if able is not None else capabilities
     names = ", ".join(sorted(capability.__name__ for capability in capabilities))

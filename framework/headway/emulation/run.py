@@ -166,6 +166,7 @@ class _Emulation:
             oversubscription=physics.oversubscription,
             **({} if cluster.sites is None else {"epoch": self.epoch, "fair_links": self.fair_links}),
         )
+        adapter.use_handlers(plugins.handlers(), self.catalogue.gives(self.plugin_configs))
         if plugins.requiring("policy"):
             adapter.tell_policy()
         return adapter

@@ -15,6 +15,10 @@ import msgspec
 DATA = "data"
 #: The attribute of a job whose user allows that it is sent to another cluster: any value but "no".
 MOVABLE = "movable"
+#: Attributes of a job that ran and may begin again elsewhere: from its beginning, from what it saves now and
+#: then, from what it saves when it is told to.
+RESTARTABLE, CHECKPOINT, SAVES = "restartable", "checkpoint", "saves"
+GOES_ON = frozenset({RESTARTABLE, CHECKPOINT, SAVES})
 
 WEEK = 7 * 86400
 

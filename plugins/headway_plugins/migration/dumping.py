@@ -29,4 +29,5 @@ class Dumping(Saving):
         return [found, *super().check()]
 
     def stop(self) -> None:
+        super().stop()
         self._programs.stop()

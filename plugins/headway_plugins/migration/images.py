@@ -39,7 +39,7 @@ _LINE = re.compile(r"([0-9a-f]{64})[ ][ *](.+)")
 _LONGEST_LIST = 1_000_000
 #: Files of an image.
 _MOST_FILES = 100_000
-_CHUNK = 1 << 20
+CHUNK = 1 << 20
 
 
 class FileMark(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class Images:
         if not os.access(here, os.W_OK | os.X_OK):
             return [Check(subject, False, f"{here}: is not writable", "run as the service's user")]
         try:
-            self._room()
+            self.room()
         except Failure as error:
             return [Check(subject, False, str(error), "remove old images, or raise the quota")]
         used = sum(self._size(one) for one in self._kept())
@@ -133,9 +133,9 @@ class Images:
 
     def prepare(self, job: str, user: str) -> None:
         """Make room for an image, and remember what is there before it is asked for."""
-        self._room()
+        self.room()
         place = self.place(job)
-        owner = _user(user)
+        owner = user_number(user)
         try:
             place.mkdir(mode=0o700)
             if owner is not None and os.geteuid() == 0 and owner != 0:
@@ -208,6 +208,16 @@ class Images:
         self._asked.pop(job, None)
         self._still.pop(job, None)
 
+    def files(self, job: str, user: str) -> list[str]:
+        """The plain files in a job's directory, but for words that only hold for one execution; none without
+        a directory. Raises :class:`Failure` for a directory of another user."""
+        place = self.place(job)
+        try:
+            self._own(place, user_number(user))
+        except FileNotFoundError:
+            return []
+        return [name for name, _ in sorted(self._marks(place)) if name not in self._words]
+
     def put_aside(self, job: str) -> Path:
         """Keep a damaged image for an operator to look at, where its job does not find it."""
         place = self.place(job)
@@ -249,7 +259,8 @@ class Images:
         self._forget(path.name)
         return f"removed the image {path} ({_bytes(size)}): {why}"
 
-    def _room(self) -> None:
+    def room(self) -> None:
+        """Raise :class:`Failure` where there is no room for another image."""
         try:
             room = os.statvfs(self.directory)
         except OSError as error:
@@ -325,8 +336,8 @@ class Images:
 
     def _measure(self, place: Path, name: str) -> FileMark:
         digest, size = hashlib.sha256(), 0
-        with _opened(place, name) as file:
-            while chunk := file.read(_CHUNK):
+        with opened(place, name) as file:
+            while chunk := file.read(CHUNK):
                 digest.update(chunk)
                 size += len(chunk)
         return FileMark(name, size, digest.hexdigest())
@@ -335,7 +346,7 @@ class Images:
         """The list of checksums in the file ``complete``, where there is one."""
         if not self._complete:
             return
-        with _opened(place, self._complete) as file:
+        with opened(place, self._complete) as file:
             text = file.read(_LONGEST_LIST).decode("utf-8", "replace")
         for line in text.splitlines():
             found = _LINE.fullmatch(line.strip())
@@ -380,7 +391,7 @@ class Images:
 
 
 @contextlib.contextmanager
-def _opened(place: Path, name: str) -> Iterator[BinaryIO]:
+def opened(place: Path, name: str) -> Iterator[BinaryIO]:
     """A plain file of an image; no step of its path may be a symbolic link."""
     path = place / name
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -401,7 +412,8 @@ def _opened(place: Path, name: str) -> Iterator[BinaryIO]:
         yield opened
 
 
-def _user(name: str) -> int | None:
+def user_number(name: str) -> int | None:
+    """A user's number on this machine; None if it has none."""
     try:
         return pwd.getpwnam(name).pw_uid if name else None
     except KeyError:

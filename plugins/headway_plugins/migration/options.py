@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from headway.errors import UserError
 from headway_plugins.migration.images import Images
 from headway_plugins.migration.relocation import Way
+
+#: What stands for a cluster's name in the path of images.
+CLUSTER = "{cluster}"
 
 Seconds = Annotated[float, Field(gt=0, le=7 * 86400)]
 
@@ -29,7 +33,7 @@ class ImageOptions(LeaveOptions):
     directory: Path = Field(
         description=(
             "directory of the images, on a file system that all nodes share; each job has a directory with "
-            "its name in it"
+            "its name in it. With several clusters `{cluster}` stands for the name of each"
         ),
     )
     timeout: Seconds = Field(default=600.0, description="seconds after which an image must be complete")
@@ -64,6 +68,17 @@ class ImageOptions(LeaveOptions):
         description="move only jobs with this word in their comment (Slurm: sbatch --comment=headway:WORD); "
         "empty: all jobs",
     )
+
+    def for_cluster(self, cluster: str) -> Self:
+        """The options for one of several clusters. Raises :class:`UserError` if all clusters would share the
+        images."""
+        path = str(self.directory)
+        if CLUSTER not in path:
+            raise UserError(
+                f"directory: with several clusters, which may have jobs of the same id, expected {CLUSTER} "
+                f"in the path, found {path}"
+            )
+        return self.model_copy(update={"directory": Path(path.replace(CLUSTER, cluster))})
 
     @field_validator("directory")
     @classmethod

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
 from headway.adapter import Check
 from headway.adapter.migration import Machine, MigrationHandler, Move, Reported
 from headway.decisions import Checkpoint, Migrate, Requeue, Start
-from headway.errors import Failure
+from headway.errors import Failure, UserError
 from headway.hookspecs import hookimpl
 from headway.plugins import Traits
+from headway_plugins.migration.carrying import carry
 from headway_plugins.migration.images import Images, Unconfirmed
-from headway_plugins.migration.options import ImageOptions
+from headway_plugins.migration.options import CLUSTER, ImageOptions
 from headway_plugins.migration.relocation import Relocation, Way, same_nodes
 
 
@@ -27,6 +29,7 @@ class Saving:
         """``words``: files in a job's directory that are no part of its image."""
         self.options = options
         self.images: Images = options.images(self.name, words)
+        self._stopping = threading.Event()
         if options.attribute:
             # It confines the handler, and users can say it with their jobs.
             self.traits = replace(self.traits, words=frozenset({options.attribute}))
@@ -58,6 +61,9 @@ class Saving:
         raise Failure(f"{self.name} dumps nothing")
 
     def check(self) -> Sequence[Check]:
+        if CLUSTER in str(self.options.directory):
+            found = f"{self.options.directory}: {CLUSTER} stands for a name only with several clusters"
+            return [Check(f"images ({self.name})", False, found, "correct the option `directory`")]
         return self.images.check()
 
     def machine(self, move: Move) -> Machine:
@@ -92,7 +98,18 @@ class Saving:
         return Reported("verify", True)
 
     def stop(self) -> None:
-        """Nothing takes long."""
+        self._stopping.set()
 
     def tidy(self, alive: frozenset[str]) -> Sequence[str]:
         return self.images.tidy(alive)
+
+    def for_cluster(self, cluster: str) -> MigrationHandler:
+        try:
+            return type(self)(self.options.for_cluster(cluster))
+        except UserError as error:
+            raise UserError(f"plugin {self.name!r}: {error}") from error
+
+    def carry(self, job: str, there: MigrationHandler, job_there: str, user: str) -> str:
+        if not isinstance(there, Saving):
+            return ""
+        return carry(self.images, job, there.images, job_there, user, stopping=self._stopping.is_set)

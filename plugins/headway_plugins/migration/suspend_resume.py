@@ -66,3 +66,9 @@ class SuspendResume:
 
     def tidy(self, alive: frozenset[str]) -> Sequence[str]:
         return []
+
+    def for_cluster(self, cluster: str) -> MigrationHandler:
+        return self  # It remembers nothing of jobs.
+
+    def carry(self, job: str, there: MigrationHandler, job_there: str, user: str) -> str:
+        return ""  # It keeps nothing.

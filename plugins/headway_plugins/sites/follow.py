@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.decisions import Copy, Decision, Drop, Requeue, Route, Signal
+from headway.decisions import Checkpoint, Copy, Decision, Drop, Requeue, Route, Signal
 from headway.errors import UserError, nearest
 from headway.events import (
     CopyFailed,
@@ -33,6 +33,7 @@ from headway.events import (
     DecisionFailed,
     Event,
     JobChanged,
+    JobCheckpointed,
     JobEnded,
     JobReleased,
     JobRequeued,
@@ -42,17 +43,17 @@ from headway.events import (
     PoolChanged,
 )
 from headway.hookspecs import hookimpl
-from headway.model.sites import DATA, MOVABLE
+from headway.model.sites import DATA, GOES_ON, MOVABLE
 from headway.plugins import Traits
 from headway.results import RunResult
 from headway.state import Job, State
 from headway.state.records import ON_NODES, PoolState
 from headway_plugins.data.supply import Supplied, Supply
 from headway_plugins.sites.comparing import Judgement, best, deciding, in_words, no_gain_possible
-from headway_plugins.sites.leaving import Leaving, lost
+from headway_plugins.sites.leaving import Leaving
 from headway_plugins.sites.ledger import Ledger
 from headway_plugins.sites.options import FollowOptions
-from headway_plugins.sites.prospects import Prospect, Prospects, saves, says, waits
+from headway_plugins.sites.prospects import Prospect, Prospects, says
 
 _INF = float("inf")
 #: Seconds after which a job that the cluster did not send on is looked at again.
@@ -79,8 +80,8 @@ class Follow(Supplied):
 
     Options = FollowOptions
     traits = Traits(
-        needs=(Route,), uses=(Requeue, Signal, Copy, Drop),
-        words=frozenset({DATA, MOVABLE, "restartable", "checkpoint", "saves"}),
+        needs=(Route,), uses=(Requeue, Signal, Copy, Drop, Checkpoint),
+        words=frozenset({DATA, MOVABLE, *GOES_ON}), checkpoint="promises",
         paper="D. Zhou, V. Lo: Wave Scheduler. JSSPP 2005",
     )  # fmt: skip
 
@@ -136,20 +137,30 @@ class Follow(Supplied):
         if options.copies and Copy in capabilities and state.catalogue.datasets:
             self._supply = Supply(state, options, capabilities, "follow", roams=self._may_move)
         self._state = state
-        self._leaving = Leaving(options, state)
+        self._leaving = Leaving(options, state, handlers=Checkpoint in capabilities)
         self._ledger = Ledger(state, sites, options.prices, options.carbons)
         state.watch(self._ledger)
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
         trips = {job: [trip.routes, sorted(trip.left)] for job, trip in self._trips.items()}
-        return {"trips": trips, "supply": self._supply.kept() if self._supply is not None else None}
+        bound = {job: list(where) for job, where in self._leaving.bound.items()}
+        return {
+            "trips": trips, "bound": bound,
+            "supply": self._supply.kept() if self._supply is not None else None,
+        }  # fmt: skip
 
     @hookimpl
     def restore(self, saved: dict[str, Any]) -> None:
         self._trips = {job: _Trip(routes, set(left)) for job, (routes, left) in saved["trips"].items()}
+        self._leaving.bound = {job: (where[0], where[1]) for job, where in saved["bound"].items()}
         if self._supply is not None and saved["supply"] is not None:
             self._supply.take_up(saved["supply"])
+
+    @hookimpl
+    def promised(self) -> int | None:
+        # A job that was requeued to go elsewhere goes there, whichever daemon comes next.
+        return int(self._counts["requeues"])
 
     # ------------------------------------------------------------------ events
 
@@ -172,6 +183,8 @@ class Follow(Supplied):
             self._due = -_INF
         elif isinstance(event, DatasetCopied | DatasetLost | CopyFailed):
             self._data(event, state)
+        elif isinstance(event, JobCheckpointed):
+            self._leaving.is_saved(event.job_id, event.time)
         elif isinstance(event, DecisionFailed):
             self._failed(event)
 
@@ -181,6 +194,8 @@ class Follow(Supplied):
             trip.not_before, trip.failed = event.time + _AFTER_FAILURE, event.message
         elif isinstance(event.decision, Requeue):
             self._leaving.bound.pop(event.decision.job_id, None)
+        elif isinstance(event.decision, Checkpoint):
+            self._leaving.is_not_saved(event.decision.job_id, event.message, event.time)
 
     def _arrived(self, event: JobRouted, state: State) -> None:
         self._counts["routes"] += 1
@@ -197,6 +212,7 @@ class Follow(Supplied):
     def _started(self, event: JobStarted) -> None:
         self._fresh.pop(event.job_id, None)
         self._judged.pop(event.job_id, None)
+        self._leaving.bound.pop(event.job_id, None)
         if (trip := self._trips.get(event.job_id)) is not None:
             trip.left.clear()
 
@@ -242,12 +258,12 @@ class Follow(Supplied):
         else:
             found = [job for name in self._fresh if (job := jobs.get(name)) is not None]
         self._fresh.clear()
-        return [job for job in found if waits(job) and self._may_move(job)]
+        return [job for job in found if self._leaving.waits(job) and self._may_move(job)]
 
     def _plan(self, state: State, swept: bool) -> None:
         """Have a step come when all waiting jobs are due to be looked at again, or a price changes."""
         now, due = state.now, _INF
-        waiting = any(waits(job) and self._may_move(job) for job in state.jobs.values())
+        waiting = any(self._leaving.waits(job) and self._may_move(job) for job in state.jobs.values())
         if waiting and self._news and not swept:
             due = self._due
         dear = self.options.leave_above is not None and any(one.running for one in state.domains.values())
@@ -316,7 +332,7 @@ class Follow(Supplied):
     def _places(self, job: Job, prospects: Prospects, judgement: Judgement, trip: _Trip) -> list[Prospect]:
         """The pools of other sites that could take the job."""
         here, found = judgement.here, []
-        for pool, site in self._elsewhere(job):
+        for pool, site in _elsewhere(job, self._state):
             if site in trip.left and here.opens_in <= 0 and here.start < _INF:
                 judgement.barred[site] = "it has come from there"
                 continue
@@ -332,15 +348,6 @@ class Follow(Supplied):
             if why:
                 judgement.barred.setdefault(site, why)
         return found
-
-    def _elsewhere(self, job: Job) -> Iterator[tuple[PoolState, str]]:
-        """The pools of other sites."""
-        catalogue = self._state.catalogue
-        assert catalogue is not None
-        home = catalogue.site_of(job.pool.name)
-        for pool in self._state.pools.values():
-            if (site := catalogue.site_of(pool.name)) != home:
-                yield pool, site
 
     def _too_dear(self, site: str) -> str:
         """Why no work is to be at a site for its price; "" if it may."""
@@ -366,13 +373,15 @@ class Follow(Supplied):
             return f"{site} is too dear: {why}" if why else ""
 
         def allowed(job: Job) -> bool:
-            return self._may_move(job) and self._trip_of(job).routes < self.options.most_routes
+            trip = self._trip_of(job)
+            # A job that could not be sent on would be requeued in vain.
+            return self._may_move(job) and trip.routes < self.options.most_routes and not trip.failed
 
         def find(job: Job) -> Prospect | None:
-            kept = self._trip_of(job).kept + (job.done(state.now) if saves(job) is not None else 0.0)
+            kept = self._trip_of(job).kept + (job.done(state.now) if self._leaving.saves(job) else 0.0)
             places = [
                 prospects.of(job, pool, kept)
-                for pool, site in self._elsewhere(job)
+                for pool, site in _elsewhere(job, self._state)
                 if not prospects.why_not(job, pool) and not self._too_dear(site)
             ]
             soon = [one for one in places if one.start <= state.now + self.options.later]
@@ -381,9 +390,9 @@ class Follow(Supplied):
         for decision in self._leaving.decide(state, to_leave, allowed, find):
             if isinstance(decision, Requeue):
                 job = state.jobs[decision.job_id]
-                losing = lost(job, state.now)
-                if saves(job) is not None:
-                    self._trip(job.id).kept += job.done(state.now) - losing
+                losing, kept = self._leaving.work.pop(job.id)
+                if kept:
+                    self._trip(job.id).kept += kept
                 self._counts["requeues"] += 1
                 self._counts["processor_hours_lost"] += losing * job.processors / 3600.0
             yield decision
@@ -405,7 +414,7 @@ class Follow(Supplied):
             return known.sentence(self.options) if known is not None else None
         if not self._may_move(job):
             return f"It stays at its site: it does not have the attribute {MOVABLE!r}"
-        if not waits(job):
+        if not self._leaving.waits(job):
             return "It stays at its site: it waits for more than a place to run"
         known = self._judged.get(job.id)
         return known.sentence(self.options) if known is not None else None
@@ -413,3 +422,13 @@ class Follow(Supplied):
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
         return {"follow": lambda result: {**self._counts, **self._ledger.figures()}}
+
+
+def _elsewhere(job: Job, state: State) -> Iterator[tuple[PoolState, str]]:
+    """The pools of other sites than the job's, each with its site."""
+    catalogue = state.catalogue
+    assert catalogue is not None
+    home = catalogue.site_of(job.pool.name)
+    for pool in state.pools.values():
+        if (site := catalogue.site_of(pool.name)) != home:
+            yield pool, site

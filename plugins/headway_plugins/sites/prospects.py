@@ -219,11 +219,13 @@ def _yes(value: object) -> bool:
     return value is not None and value is not False and str(value).strip().lower() not in ("no", "false", "")
 
 
-def waits(job: Job) -> bool:
-    """Whether the job waits for nothing but a place to run, so that it can be sent on."""
+def waits(job: Job, *, requeued: bool = False) -> bool:
+    """Whether the job waits for nothing but a place to run, so that it can be sent on. ``requeued``: it ran
+    until now, so a begin time is the batch system's own for jobs that went back to the queue."""
     said = job.description
     return (
         job.status in (Status.PENDING, Status.WAITING)
         and not (job.held or job.bound_for or job.choices)
-        and not (said.dependencies or said.begin_time is not None or said.reservation or said.array_id)
+        and not (said.dependencies or said.reservation or said.array_id)
+        and (said.begin_time is None or requeued)
     )

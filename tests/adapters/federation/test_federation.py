@@ -257,21 +257,10 @@ def test_without_commands_a_federation_copies_nothing(a: Pretended, b: Pretended
         assert "expected transfers.copy" in one.apply(1.0, [d.Copy("era5", "b", "a")])[0].message
 
 
-class Handler:
-    name = "requeue"
-
-
 def test_each_cluster_is_told_the_tiers_of_its_own_jobs(federation: Made, a: Pretended, b: Pretended) -> None:
     federation({"a": a, "b": b}).tiers_before({"a:1": "background", "b:1": "foreground", "b:2": "background"})
     assert a.tiers == {"1": "background"}
     assert b.tiers == {"1": "foreground", "2": "background"}
-
-
-def test_handlers_that_know_jobs_of_one_cluster_are_refused(federation: Made, a: Pretended) -> None:
-    one = federation({"a": a})
-    one.use_handlers([], frozenset())
-    with pytest.raises(UserError, match="requeue moves jobs of one cluster only"):
-        one.use_handlers([Handler()], frozenset({d.Migrate}))
 
 
 def test_the_clusters_are_described_as_one(federation: Made, a: Pretended, b: Pretended) -> None:

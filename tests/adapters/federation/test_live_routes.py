@@ -78,6 +78,7 @@ class Cluster:
     silent: bool = False
     unfit: str = ""
     refuses: str = ""
+    restarts: int = 0
     #: What is called around each operation: its name, and whether it is done.
     hook: Callable[[str, bool], None] = lambda what, done: None
 
@@ -101,7 +102,8 @@ class Cluster:
         if self.unfit:
             raise Unfit(self.unfit)
         assert self.jobs[job_id].state == "pending"
-        return Parcel(described(job_id, 1), b"#!/bin/sh\n", "headway:movable=yes")
+        job = described(job_id, 1)
+        return Parcel(job, b"#!/bin/sh\n", "headway:movable=yes", restarts=self.restarts)
 
     def submit(self, parcel: Parcel, pool: str, label: Label, intake: Intake) -> Outcome:
         def work() -> Outcome:
@@ -172,11 +174,14 @@ class World:
         self.job = self.north.jobs["17"] = Job("17")
         self.made: list[LiveRoutes] = []
 
+    #: What takes along what is kept of a job.
+    carry: Any = None
+
     def daemon(self) -> LiveRoutes:
         members = {one.name: Member(one) for one in (self.north, self.south)}
         routes = LiveRoutes(
             members, {}, poke=lambda: None, log=structlog.testing.CapturingLogger(), clock=lambda: 5.0,
-            patience=0.01,
+            patience=0.01, carry=self.carry,
         )  # type: ignore[arg-type]  # fmt: skip
         # Rounds are made by the tests.
         routes.look = lambda: None  # type: ignore[method-assign]
@@ -230,6 +235,75 @@ def test_a_job_goes() -> None:
     assert world.counting() == [world.copy] and world.copy.came == "north:17"
     assert routes.news() == [Settled("north:17", ("north", "17"), ("south", "99"))]
     assert routes.news() == [] and not routes.open("north", "17")
+
+
+# ---------------------------------------------------------------------- a job that ran, and what it has saved
+
+
+class Carrier:
+    """Takes along what a job has saved, when a test lets it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self.future: Future[str] = Future()
+
+    def __call__(self, source: Any, target: Any, user: str, done: Any) -> Future[str]:
+        self.asked.append((source, target, user))
+        return self.future
+
+
+def ran_before() -> tuple[World, Carrier]:
+    world, carrier = World(), Carrier()
+    world.north.restarts, world.carry = 2, carrier
+    return world, carrier
+
+
+def test_what_a_job_has_saved_is_there_before_the_job_may_go() -> None:
+    world, carrier = ran_before()
+    routes = world.ordered()
+    assert routes.round() and routes.round()
+    assert carrier.asked == [(("north", "17"), ("south", "99"), "")]
+    assert world.job.mark is None and world.copy.mark is not None and world.copy.mark.kind == COPY
+    carrier.future.set_result("2 files")
+    assert not routes.round()
+    assert world.counting() == [world.copy]
+
+
+def test_a_job_whose_image_cannot_go_stays() -> None:
+    world, carrier = ran_before()
+    carrier.future.set_exception(OSError("no space left"))
+    routes = world.ordered()
+    routes.round()
+    routes.round()
+    assert world.counting() == [world.job]
+    (stays,) = routes.news()
+    assert isinstance(stays, Stays)
+    assert stays.why == "what it has saved was not copied to south: no space left"
+    assert world.copy.cancelled
+
+
+def test_a_daemon_that_is_killed_while_an_image_is_copied_leaves_the_job_where_it_was() -> None:
+    world, _ = ran_before()
+    world.ordered().round()
+    assert not world.finish()
+    assert world.counting() == [world.job] and world.copy.cancelled
+
+
+def test_of_a_job_that_never_ran_nothing_is_copied() -> None:
+    world, carrier = ran_before()
+    world.north.restarts = 0
+    assert not world.ordered().round()
+    assert carrier.asked == [] and world.counting() == [world.copy]
+
+
+def test_the_mark_says_how_often_a_job_had_run() -> None:
+    world, carrier = ran_before()
+    carrier.future.set_result("")
+    marks: list[Mark | None] = []
+    leaving = ("north mark leaving", True)
+    world.hook(lambda *what: marks.append(world.job.mark) if what == leaving else None)
+    world.ordered().round()
+    assert marks == [Mark(LEAVING, "south:99", restarts=2)]
 
 
 def test_a_job_that_came_goes_on_under_its_first_name() -> None:

@@ -31,7 +31,7 @@ HERE = Mark(COPY, "north:17", "north:17", 1795721953)
 @pytest.mark.parametrize("nodes_open", [False, True])
 @pytest.mark.parametrize(
     "mark",
-    [HERE, Mark(SEALED, "north:17", "west:3", 1), Mark(LEAVING, "south:99")],
+    [HERE, Mark(SEALED, "north:17", "west:3", 1), Mark(LEAVING, "south:99"), Mark(LEAVING, "x:9", "", 0, 2)],
 )
 def test_a_mark_is_read_as_it_was_written(mark: Mark, nodes_open: bool) -> None:
     text = marker.of_route(mark, nodes_open=nodes_open)
@@ -250,6 +250,20 @@ def test_what_stays(fields: dict[str, Any], why: str) -> None:
     assert made.resubmission is not None
     with pytest.raises(Unfit, match=why):
         made.resubmission.parcel("17")
+    made.close()
+
+
+@pytest.mark.parametrize("word", ["restartable", "checkpoint=60", "saves=5"])
+def test_a_job_that_ran_goes_if_its_user_says_how_it_goes_on(word: str) -> None:
+    made = adapter(Slurm({"restart_cnt": 2, "comment": f"headway:movable=yes,{word}"}))
+    assert made.resubmission is not None and made.resubmission.parcel("17").restarts == 2
+    made.close()
+
+
+@pytest.mark.parametrize(("runs", "ran"), [(2, False), (3, True)])
+def test_an_original_ran_if_it_went_back_to_the_queue_since_its_copy_was_made(runs: int, ran: bool) -> None:
+    made = adapter(Slurm({"restart_cnt": runs, "admin_comment": "headway:leaving=south:99;run=2"}))
+    assert made.resubmission is not None and made.resubmission.standing(())["17"].ran is ran
     made.close()
 
 

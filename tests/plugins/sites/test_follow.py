@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ from headway.hookspecs import hookimpl
 from headway.inquiry.sentences import explain
 from headway.model import ClusterDescription, Dataset, Link, PoolDescription, Site, Store
 from headway.scheduler import Scheduler, plain_clock
+from headway.state import State
 from headway.workload.jobs import TraceJob
 from headway_adapters.federation.emulated import EmulatedFederation
 from headway_plugins.policies.easy import Easy
@@ -309,6 +311,107 @@ def test_running_work_leaves_a_site_that_becomes_too_dear(tmp_path):
     assert routes(run) == [(10000.0, "a:1", "b:q")]
     assert "a is too dear: its price is 9, above 5" in reasons(run, d.Requeue)[0]
     assert run.results["a:1"].end_time == 15000.0
+
+
+# ---------------------------------------------------------------------- with migration handlers
+
+
+class Saver:
+    """A handler that saves the jobs with its word."""
+
+    name = "saver"
+
+    def for_cluster(self, cluster: str) -> Saver:
+        return self
+
+    def suits(self, move: Any) -> str:
+        assert ":" not in move.job.id
+        return "" if (move.job.attributes or {}).get("image") else "it has no image"
+
+
+def leaving(said: dict[str, Any], **options: Any) -> tuple[Run, dict[str, Any]]:
+    """A job of 8 hours, begun at 1:30 at a site that closes at 6:00; what became of it, and the figures."""
+    jobs = [job("h0:1", 1, 8 * HOUR, 1.5 * HOUR, attributes=said)]
+    plugin = follow(**{"by": ["calendar"], "when": "immediate", "most_routes": 1, **options})
+    run = emulate(nights(), jobs, plugin, Fcfs(), epoch=MONDAY, handlers=[Saver()])
+    assert run.states == {"h0:1": "completed"} and run.problems == []
+    return run, plugin.register_metrics()["follow"](None)
+
+
+def kinds(run: Run) -> list[str]:
+    return [type(one).__name__ for _, one in run.decisions]
+
+
+@pytest.mark.parametrize("word", [{"restartable": True}, {"checkpoint": 7200}, {"saves": 600}])
+def test_a_job_that_a_handler_saves_loses_nothing(word):
+    run, figures = leaving({**word, "image": True}, most_lost=0)
+    assert kinds(run) == ["Start", "Checkpoint", "Requeue", "Route", "Start"]
+    assert [event.job_id for event in run.adapter.told if isinstance(event, ev.JobCheckpointed)] == ["h0:1"]
+    assert run.results["h0:1"].end_time == 9.5 * HOUR and figures["processor_hours_lost"] == 0
+    assert reasons(run, d.Checkpoint) == ["h0 is closed, and h1 can start it now: it is to be saved first"]
+
+
+@pytest.mark.parametrize(
+    ("said", "most", "expected"),
+    [
+        ({"restartable": True}, 0, ["Start", "Checkpoint"]),
+        ({"restartable": True}, "9h", ["Start", "Checkpoint", "Requeue", "Route", "Start"]),
+        ({"saves": 600}, "9h", ["Start", "Checkpoint", "Signal", "Requeue", "Route", "Start"]),
+        # Its user does not say that it may go.
+        ({}, "9h", ["Start"]),
+    ],
+)
+def test_a_job_that_no_handler_saves_goes_as_it_is_or_stays(said, most, expected):
+    run, _ = leaving(said, most_lost=most)
+    assert kinds(run) == expected
+
+
+def test_a_job_that_was_not_saved_is_saved_anew_when_it_looks_again():
+    class Later(Saver):
+        tries = 0
+
+        def suits(self, move: Any) -> str:
+            self.tries += 1
+            return "no room" if self.tries == 1 else ""
+
+    jobs = [job("h0:1", 1, 8 * HOUR, 1.5 * HOUR, attributes={"restartable": True})]
+    plugin = follow(by=["calendar"], when="adaptive", linger=("1h", "1h"), most_lost=0, most_routes=1)
+    run = emulate(nights(), jobs, plugin, Fcfs(), epoch=MONDAY, handlers=[Later()])
+    found = [(time / HOUR, type(one).__name__) for time, one in run.decisions]
+    assert [one for one in found if one[1] != "Start"] == [
+        (6.0, "Checkpoint"), (7.0, "Checkpoint"), (7.0, "Requeue"), (7.0, "Route"),
+    ]  # fmt: skip
+    assert run.results["h0:1"].end_time == 9.5 * HOUR
+
+
+def test_explain_says_why_no_handler_saved_a_job():
+    said: list[str | None] = []
+    jobs = [job("h0:1", 1, 8 * HOUR, 1.5 * HOUR, attributes={"restartable": True})]
+    plugin = follow(by=["calendar"], when="immediate", most_lost=0)
+
+    class Asks:
+        @hookimpl
+        def react(self, state: Any) -> None:
+            if (one := state.jobs.get("h0:1")) is not None and state.now > 6.1 * HOUR:
+                said.append(plugin.explain(one, "site"))
+
+    more = job("h2:2", 1, 60, 8.5 * HOUR)
+    emulate(nights(), [*jobs, more], plugin, Asks(), Fcfs(), epoch=MONDAY, handlers=[Saver()])
+    assert said and said[0] == (
+        "It does not leave its site: h0 is closed, and it would lose 4 h 30 min of its work (no handler "
+        "saved it: job h0:1 cannot be saved: saver: it has no image)"
+    )
+
+
+def test_where_a_requeued_job_goes_is_known_after_a_kill():
+    plugin, heir = (follow(by=["calendar"], when="immediate") for _ in range(2))
+    for one in (plugin, heir):
+        one.startup(State(federated(A, B)), frozenset({d.Requeue, d.Route}))
+    plugin.restore({"a:7": [1, ["b"]]})
+    plugin._leaving.bound["a:1"] = ("b:q", "a is closed")
+    heir.restore(json.loads(json.dumps(plugin.checkpoint())))
+    assert heir.checkpoint() == plugin.checkpoint()
+    assert heir.checkpoint() == {"a:7": [1, ["b"]], "a:1": [0, [], "b:q", "a is closed"]}
 
 
 @pytest.mark.parametrize(("most", "sent"), [(5.0, 0), (9.0, 1)])
