@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,30 @@ def test_what_runs_is_saved_goes_and_goes_on_where_it_is_cheap(
     daemon.assert_replays()
 
 
+@pytest.mark.slow
+def test_what_waits_and_what_runs_leaves_a_site_that_closes(
+    clusters: dict[str, Any], worker: Worker, follow: Made
+) -> None:
+    north, _ = clusters.values()
+    closes = time.time() + 75
+    begin, end = (time.strftime("%H:%M", time.gmtime(at)) for at in (closes - 12 * 3600, closes))
+    running = north.submit(2, script=worker.script(450), comment=MOVABLE, minutes=4)
+    waiting = north.submit(2, script=worker.script(2), comment=MOVABLE, minutes=4)
+    daemon = follow(
+        {"by": ["calendar"], "when": "adaptive", "linger": [1, 2], "every": 5, "most_lost": 0},
+        sites={"north": {"calendar": [f"mon-sun {begin}-{end}"]}},
+    )
+    daemon.start()
+    daemon.until(lambda: len(worker.lines("end")) == 2, 300, "both end")
+    daemon.until(lambda: daemon.ends().total() == 2, 60, "both ends are told")
+    assert daemon.stop() == 0
+    assert daemon.ends() == {(f"north:{running}", "completed"): 1, (f"north:{waiting}", "completed"): 1}
+    assert [cluster for cluster, _, _ in worker.lines("begin")] == ["north", "south", "south"]
+    reasons = [one.reason for _, one in daemon.decisions() if isinstance(one, d.Requeue)]
+    assert reasons and all(reason.startswith("north is closed") for reason in reasons)
+    assert max(step for _, _, step in worker.lines("begin")) == worker.saved("north", running) > 10
+
+
 HERE = Path(__file__).parent
 #: Places on the way of a running job to another cluster, and when the daemon is killed there.
 PLACES = ("save", "saved", "requeue", "carry", "mark", "commit", "seal", "cancel the original", "settle")
@@ -111,3 +136,44 @@ def test_a_running_job_ends_once_although_the_daemon_is_killed_on_its_way(
     begun = worker.lines("begin")
     assert [cluster for cluster, _, _ in begun] == ["north", "south"], begun
     assert begun[0] == ("north", job, 0) and begun[1][2] == worker.saved("north", job)
+
+
+def test_a_job_that_is_not_saved_in_time_runs_on_and_its_operator_is_told(
+    clusters: dict[str, Any], worker: Worker, follow: Made, tmp_path: Path
+) -> None:
+    north, south = clusters.values()
+    job = north.submit(2, script=worker.script(100, saves=":"), comment=MOVABLE)
+    daemon = follow({**by_price(tmp_path, 6), "when": "immediate"}, timeout=2)
+    daemon.start()
+    daemon.until(lambda: daemon.said("a move is over"), 60, "its move is over")
+    (over,) = daemon.said("a move is over")
+    assert (over["cluster"], over["outcome"], over["level"]) == ("north", "stayed", "warning")
+    explained = " ".join(daemon.command("explain", f"north:{job}").stdout.split())
+    assert "It does not leave its site: north is too dear" in explained, explained
+    assert "no handler saved it:" in explained and "is not there, or older than the request" in explained
+    daemon.until(daemon.ends, 90, "its end is told")
+    assert daemon.stop() == 0
+    assert daemon.ends() == {(f"north:{job}", "completed"): 1}
+    assert [line[0] for line in worker.lines("begin")] == ["north"] and not south.jobs()
+
+
+def test_a_cluster_that_is_gone_in_the_middle_is_named_and_its_job_goes_on(
+    clusters: dict[str, Any], worker: Worker, follow: Made, tmp_path: Path
+) -> None:
+    north, south = clusters.values()
+    job = north.submit(2, script=worker.script(60), comment=MOVABLE)
+    daemon = follow(by_price(tmp_path, 6))
+    daemon.start()
+    daemon.until(lambda: any(one["step"] == "mark" for one in daemon.said("a job between clusters")), 60,
+                 "its copy is marked")  # fmt: skip
+    south.kill("slurmctld", "STOP")
+    stuck = "jobs between clusters that do not go on"
+    daemon.until(lambda: stuck in daemon.command("status").stdout, 60, "its operator is told")
+    assert "south" in daemon.command("status").stdout
+    assert not daemon.ends()
+    south.kill("slurmctld", "CONT")
+    daemon.until(lambda: worker.lines("end"), 120, "it ends")
+    daemon.until(daemon.ends, 60, "its end is told")
+    assert daemon.stop() == 0
+    assert daemon.ends() == {(f"north:{job}", "completed"): 1} and len(worker.lines("end")) == 1
+    assert [cluster for cluster, _, _ in worker.lines("begin")] == ["north", "south"]
