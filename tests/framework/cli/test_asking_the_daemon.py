@@ -6,73 +6,29 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 import click
 import msgspec
 import pytest
+from scripted_daemon import Scripted, Start, headway, scripted
 
-from headway import cli
 from headway.cli import status
 from headway.cli.asking import DURATION, MOMENT
 from headway.config import parse_config
 from headway.errors import UserError
 from headway.inquiry.reports import CopyReport, DatasetList, DatasetReport, ReplicaReport, StoreReport
-from headway.service import Inbox, Server
-from headway.service.protocol import Datasets, LetterCounts, PoolReport, Reply, Report, Status
-
-
-class Scripted(Inbox):
-    """Answers each request with the next reply and keeps what was asked."""
-
-    def __init__(self, *replies: Reply) -> None:
-        report = Report(
-            "drive", "tc", 3, time.time() - 60, ("easy", "elastic"), 9, time.time() - 1, 5, 1,
-            (PoolReport("batch", 16, 4, 2, 3),), ((time.time(), "easy: schedule: broken"),), 1,
-            power={"asleep": 3, "waking": 1},
-        )  # fmt: skip
-        super().__init__(lambda: None, report, clock=time.time, watts=lambda: {"n1": 200.4, "n2": 50.0})
-        self.replies = list(replies)
-        self.asked: list[Any] = []
-
-    def ask(self, request: Any, peer: Any) -> Any:
-        if isinstance(request, Status):
-            return super().ask(request, peer)
-        self.asked.append(request)
-        future: Future[Reply] = Future()
-        future.set_result(self.replies.pop(0))
-        return future
+from headway.service import Server
+from headway.service.protocol import Datasets, LetterCounts, PoolReport, Reply, Report
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Callable[..., tuple[str, Scripted]]]:
-    """A configuration file, and somebody who answers at its socket."""
-    servers = []
-
-    def start(*replies: Reply) -> tuple[str, Scripted]:
-        config = tmp_path / "site.yaml"
-        config.write_text(f"journal: {tmp_path / 'j.db'}\n")
-        inbox = Scripted(*replies)
-        servers.append(Server(tmp_path / "j.db.sock", inbox, log=MagicMock()))
-        return str(config), inbox
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-def headway(*words: str) -> int:
-    """Run a command; its exit code."""
-    try:
-        cli.main(list(words))
-    except SystemExit as done:
-        return int(done.code or 0)
-    return 0
+def site(tmp_path: Path) -> Iterator[Start]:
+    with scripted(tmp_path) as start:
+        yield start
 
 
 @pytest.mark.parametrize(
