@@ -29,7 +29,12 @@ def command() -> None:
     """Reserve nodes of several sites at once, and start jobs there together."""
 
 
-@command.command(epilog=examples("headway metajob submit pair.ini --job datastar655=4711 -c site.yaml"))
+@command.command(
+    epilog=examples(
+        "headway metajob submit pair.ini --job datastar655=4711 -c site.yaml",
+        "headway metajob submit any.yaml --everywhere --job north=4711 --job south=92 -c site.yaml",
+    )
+)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--job",
@@ -43,10 +48,20 @@ def command() -> None:
     type=click.Choice(["keep", "cancel_all", "replan"]),
     help="What becomes of the other parts when a site loses one. Default: as the operator says.",
 )
+@click.option(
+    "--everywhere",
+    is_flag=True,
+    help="The jobs are copies of one job: the first that starts is kept, and the others are removed.",
+)
 @required_config_option
 @adapter_option
 def submit(
-    file: Path, jobs: tuple[str, ...], on_loss: str | None, config_path: Path, adapter_files: tuple[Path, ...]
+    file: Path,
+    jobs: tuple[str, ...],
+    on_loss: str | None,
+    everywhere: bool,
+    config_path: Path,
+    adapter_files: tuple[Path, ...],
 ) -> None:
     """Look for a place for the metajob of FILE (INI or YAML), and bind the jobs to it."""
     from headway_plugins.coscheduling.metajob import to_record
@@ -55,6 +70,8 @@ def submit(
     request: dict[str, Any] = {"metajob": to_record(read_file(file)), "jobs": dict(_pairs(jobs))}
     if on_loss is not None:
         request["on_loss"] = on_loss
+    if everywhere:
+        request["everywhere"] = True
     _ask("submit", msgspec.json.encode(request).decode(), config_path, adapter_files)
 
 
@@ -88,7 +105,7 @@ def status(metajob: str, as_json: bool, config_path: Path, adapter_files: tuple[
 @required_config_option
 @adapter_option
 def cancel(metajob: str, config_path: Path, adapter_files: tuple[Path, ...]) -> None:
-    """Give all that metajob ID has back, and let its waiting jobs run alone."""
+    """Give all that metajob ID has back, and let its waiting jobs run alone; copies are removed."""
     _ask("cancel", metajob, config_path, adapter_files)
 
 

@@ -11,7 +11,16 @@ for Parallel Processing, 2005, section 5. The states are ours:
 | `refused` | there is no place; the jobs wait until the user cancels the metajob | `cancelled` |
 | `lost` | a site lost a part, and the other parts were given back; the jobs wait | `cancelled` |
 | `cancelled` | the user gave it up; the jobs go on as any job | |
-| `over` | all parts are over | |
+| `over` | all parts are over, or the job | |
+
+And of copies at several sites (:mod:`.everywhere`):
+
+| state | means | next |
+|---|---|---|
+| `queued` | the first copy that starts is the job | `started`, `undecided`, `giving back`, `over` |
+| `started` | a copy is the job; the others are removed | `giving back`, `over` |
+| `undecided` | a copy is gone that may have run; the others wait | `queued`, `started`, `giving back` |
+| `giving back` | all copies but the one that runs are removed | `refused`, `cancelled` |
 """
 
 from __future__ import annotations
@@ -24,13 +33,17 @@ import msgspec
 
 from headway.state import State
 from headway_plugins.coscheduling.calls import Answer, Call, metajob_of
+from headway_plugins.coscheduling.everywhere import Copy
 from headway_plugins.coscheduling.metajob import Metajob
 from headway_plugins.coscheduling.queue_plan import on_grain
 from headway_plugins.coscheduling.rounds import Made
 from headway_plugins.coscheduling.search import Search
 from headway_plugins.coscheduling.watching import OnLoss
 
-Phase = Literal["searching", "giving back", "reserved", "refused", "lost", "cancelled", "over"]
+Phase = Literal[
+    "searching", "giving back", "reserved", "refused", "lost", "cancelled", "over",
+    "queued", "started", "undecided",
+]  # fmt: skip
 #: In these nothing happens any more unless the user asks for it.
 RESTING: frozenset[str] = frozenset({"refused", "lost", "cancelled", "over"})
 #: Rows of the search that are kept for the user.
@@ -79,6 +92,15 @@ class Kept(msgspec.Struct):
     rounds: int = 0
     #: When it came to rest.
     rested: float | None = None
+    #: Copies of one job, in the order of the sites; empty: it is a search for reservations.
+    copies: list[Copy] = []
+    #: The copy that is the job, or is being started; "": none.
+    chosen: str = ""
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether its job waits at each site, without reservations."""
+        return bool(self.copies)
 
 
 class LiveMetajob:

@@ -11,6 +11,7 @@ from headway.errors import UserError
 from headway.events import PluginAsked
 from headway.state import State
 from headway_plugins.coscheduling.calls import metajob_of
+from headway_plugins.coscheduling.everywhere_course import EverywhereCourse, rows
 from headway_plugins.coscheduling.live_metajob import LiveMetajob
 from headway_plugins.coscheduling.metajob_course import Course
 from headway_plugins.coscheduling.metajob_options import MetajobOptions
@@ -27,21 +28,24 @@ class Desk:
         course: Course,
         lives: dict[str, LiveMetajob],
         by_job: dict[str, LiveMetajob],
+        everywhere: EverywhereCourse,
     ) -> None:
         """``lives``: all metajobs by id; ``by_job``: by the jobs that wait for them."""
-        self._options, self._course = options, course
+        self._options, self._course, self._everywhere = options, course, everywhere
         self._lives, self._by_job = lives, by_job
         #: Of the last metajob.
         self.number = 0
         #: Whether the cluster binds jobs to reservations.
         self.binds = True
+        #: Whether it removes jobs that wait and jobs that run.
+        self.removes = True
 
     def serve(self, event: PluginAsked, state: State) -> Answer:
         try:
             if event.verb == "submit":
                 return self._submit(event, state)
             if event.verb == "status":
-                return self._status(event)
+                return self._status(event, state)
             if event.verb == "cancel":
                 return self._cancel(event, state)
         except UserError as error:
@@ -57,7 +61,9 @@ class Desk:
         searching = sum(live.kept.phase in ("searching", "giving back") for live in active)
         if searching >= self._options.max_searches:
             return Answer("refused", f"{searching} metajobs are searched for; try again later")
-        if wanted.jobs and not self.binds:
+        if wanted.everywhere and not self.removes:
+            return Answer("refused", "this cluster cannot remove jobs, so no copy of a job can be removed")
+        if wanted.jobs and not (self.binds or wanted.everywhere):
             return Answer("refused", "this cluster cannot bind jobs to reservations; submit without jobs")
         asked = (f"m{self.number + 1}", event.user, event.operator)
         kept = checked(
@@ -78,9 +84,8 @@ class Desk:
             self._by_job[job] = live
             state.bar_queued(state.pools[kept.pools[job]])
         self._course.promises += 1
-        return Answer(
-            "accepted", f"metajob {kept.id}: a place is looked for: headway metajob status {kept.id}"
-        )
+        what = "its copies wait" if kept.everywhere else "a place is looked for"
+        return Answer("accepted", f"metajob {kept.id}: {what}: headway metajob status {kept.id}")
 
     def _named(self, event: PluginAsked) -> LiveMetajob:
         live = self._lives.get(event.text)
@@ -88,9 +93,10 @@ class Desk:
             raise UserError("there is no metajob of yours with this id")
         return live
 
-    def _status(self, event: PluginAsked) -> Answer:
+    def _status(self, event: PluginAsked, state: State) -> Answer:
         if event.text:
-            told: Any = full(self._named(event))
+            live = self._named(event)
+            told: Any = {**full(live), "copies": rows(live, state)}
         else:
             told = [
                 brief(live) for live in self._lives.values() if event.operator or live.kept.user == event.user
@@ -101,6 +107,9 @@ class Desk:
         live = self._named(event)
         if live.kept.phase in ("cancelled", "over"):
             return Answer("accepted", f"metajob {live.kept.id} is {live.kept.phase} already")
+        if live.kept.everywhere:
+            self._everywhere.give_up(live, "cancelled", f"cancelled by {event.user}")
+            return Answer("accepted", f"metajob {live.kept.id}: its copies are removed: {live.kept.why}")
         running = [part.name for part in live.kept.parts if live.runs_in(part.name, state)]
         live.give_back("cancelled", f"cancelled by {event.user}")
         if running:

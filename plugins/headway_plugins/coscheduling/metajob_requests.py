@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 from headway.decisions import Bind, Reserve
 from headway.errors import UserError
 from headway.state import Job, State, Status
+from headway_plugins.coscheduling.everywhere import Copy
 from headway_plugins.coscheduling.live_metajob import Kept, on_marks
 from headway_plugins.coscheduling.machines import MachineOptions, cannot, most
 from headway_plugins.coscheduling.metajob import Machine, Metajob, check, of_record
@@ -23,6 +24,7 @@ _LAST = 1e11
 _MOST_PARTS = 32
 _MOST_LETTERS = 200
 _WAITS = (Status.PENDING, Status.WAITING)
+_IS_THERE = (*_WAITS, Status.STARTING, Status.RUNNING, Status.SUSPENDED)
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +34,8 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: Machine, of a stage ``machine.stage``, -> job.
     jobs: dict[str, str] = {}
     on_loss: OnLoss | None = None
+    #: The jobs are copies of one job, of which one is to run.
+    everywhere: bool = False
 
 
 def read(text: str) -> Wanted:
@@ -65,10 +69,13 @@ def checked(
         known = ", ".join(machines)
         raise UserError(f"machines: there is no machine {', '.join(unknown)}; expected some of {known}")
     for name in metajob.machines or dict.fromkeys(stage.machine for stage in metajob.stages):
-        if cannot(state, machines[name], Reserve):
+        if not wanted.everywhere and cannot(state, machines[name], Reserve):
             raise UserError(f"machines: {name}: its cluster makes no reservations")
     metajob = _within(_with_users(metajob, user, operator, quotas), state, machines)
     metajob, _ = on_marks(metajob, {name: machine.grain for name, machine in machines.items()})
+    if wanted.everywhere:
+        # Nothing is reserved.
+        lead = 0.0
     earliest = max(metajob.earliest, state.now + lead)
     if earliest + metajob.span > metajob.latest and metajob.earliest + metajob.span <= metajob.latest:
         raise UserError(
@@ -77,11 +84,41 @@ def checked(
         )
     metajob = msgspec.structs.replace(metajob, earliest=earliest)
     check(metajob)
-    jobs, pools = _jobs(wanted.jobs, metajob, user, operator, state, machines)
-    metajob = _not_before(jobs, metajob, state)
-    return Kept(
-        new, user, operator, metajob, wanted.on_loss or on_loss, jobs, pools, state.now
-    )  # fmt: skip
+    if wanted.everywhere:
+        _check_everywhere(metajob, wanted.jobs)
+    states = _IS_THERE if wanted.everywhere else _WAITS
+    jobs, pools = _jobs(wanted.jobs, metajob, user, operator, state, machines, states)
+    if not wanted.everywhere:
+        metajob = _not_before(jobs, metajob, state)
+    kept = Kept(new, user, operator, metajob, wanted.on_loss or on_loss, jobs, pools, state.now)
+    if wanted.everywhere:
+        kept.phase = "queued"
+        kept.copies = [
+            _copy(name, state.jobs[jobs[name]]) for name in metajob.preferred if name in jobs
+        ]  # fmt: skip
+        starting = (copy.job for copy in kept.copies if state.jobs[copy.job].status is Status.STARTING)
+        kept.chosen = next(starting, "")
+    return kept
+
+
+def _check_everywhere(metajob: Metajob, jobs: Mapping[str, str]) -> None:
+    """Raises :class:`UserError` if no copy of one job can wait at each of these machines."""
+    if metajob.usage != "single":
+        raise UserError(f"usage: copies at every machine need usage single, found {metajob.usage}")
+    if not jobs:
+        raise UserError("jobs: expected a copy of the job at each machine that is to have one, found none")
+    for name in jobs:
+        machine = metajob.machines.get(name)
+        if machine is not None and not machine.min <= metajob.total <= machine.max:
+            raise UserError(
+                f"jobs: {_short(name)} takes {machine.min} to {machine.max} nodes, and the job has "
+                f"{metajob.total}"
+            )
+
+
+def _copy(machine: str, job: Job) -> Copy:
+    runs = job.status in (Status.RUNNING, Status.SUSPENDED)
+    return Copy(machine, job.id, job.pool.name, job.start_time if runs else None)
 
 
 def _not_before(jobs: Mapping[str, str], metajob: Metajob, state: State) -> Metajob:
@@ -167,8 +204,12 @@ def _jobs(
     operator: bool,
     state: State,
     machines: Mapping[str, MachineOptions],
+    states: Collection[Status],
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The jobs by their places, and the pools in which they wait; raises :class:`UserError`."""
+    """The jobs by their places, and the pools in which they wait; raises :class:`UserError`.
+
+    ``states``: in which the jobs may be.
+    """
     places = _places(metajob)
     pools: dict[str, str] = {}
     found: dict[str, str] = {}
@@ -185,7 +226,7 @@ def _jobs(
             raise UserError(
                 f"jobs: {place}: there is no job {_short(given)} of yours, or none yet that headway has seen"
             )
-        wrong = _unfit(job, pool, owner, longest)
+        wrong = _unfit(job, pool, owner, longest, states)
         if wrong:
             raise UserError(f"jobs: {place}: job {job.id} {wrong}")
         if job.id in pools:
@@ -194,9 +235,9 @@ def _jobs(
     return found, pools
 
 
-def _unfit(job: Job, pool: str, owner: str, longest: float) -> str:
+def _unfit(job: Job, pool: str, owner: str, longest: float, states: Collection[Status]) -> str:
     """Why a job cannot be bound to a reservation of ``owner`` in ``pool``; "" if it can."""
-    if job.status not in _WAITS:
+    if job.status not in states:
         return f"is {job.status.value}, expected a job that waits"
     if job.user != owner:
         return f"is of {job.user}, and the reservation of {owner}"

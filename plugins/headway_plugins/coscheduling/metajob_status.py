@@ -20,6 +20,16 @@ _PHASES = {
     "cancelled": "the user gave it up",
     "over": "all parts are over",
 }
+#: And of copies of one job.
+_COPIES = {
+    "queued": "its copies wait, and the first that starts is the job",
+    "started": "a copy is the job, and the others are removed",
+    "undecided": "a copy is gone that may have run, and the others start nowhere",
+    "giving back": "its copies are removed",
+    "refused": "no copy started in time",
+    "cancelled": "the user gave it up",
+    "over": "no copy is left",
+}
 #: What the rules mean by which a site refuses.
 RULES = {
     "request": "fewer nodes or seconds than a reservation must have",
@@ -45,7 +55,7 @@ def brief(live: LiveMetajob) -> dict[str, Any]:
         "id": kept.id,
         "user": kept.user,
         "phase": kept.phase,
-        "usage": kept.metajob.usage,
+        "usage": "everywhere" if kept.everywhere else kept.metajob.usage,
         "start": min((part.start for part in kept.parts), default=None),
         "why": kept.why,
     }
@@ -97,10 +107,12 @@ def list_in_words(rows: list[Mapping[str, Any]], clock: Callable[[float], str]) 
 
 def in_words(row: Mapping[str, Any], clock: Callable[[float], str]) -> Iterator[str]:
     """A metajob, a sentence a line."""
-    yield f"metajob {row['id']} of {row['user']} ({row['usage']}): {row['phase']}: {_PHASES[row['phase']]}"
+    means = (_COPIES if row["copies"] else _PHASES)[row["phase"]]
+    yield f"metajob {row['id']} of {row['user']} ({row['usage']}): {row['phase']}: {means}"
     yield f"between {clock(row['earliest'])} and {clock(row['latest'])}; submitted {clock(row['submitted'])}"
     if row["why"]:
         yield row["why"]
+    yield from (_copy(copy, clock) for copy in row["copies"])
     for part in row["parts"]:
         job = (
             f", job {part['job']} {'is bound' if part['bound'] else 'is not bound yet'}"
@@ -121,6 +133,21 @@ def in_words(row: Mapping[str, Any], clock: Callable[[float], str]) -> Iterator[
     if row["asks"]:
         kind, site = row["asks"]
         yield f"waits for the answer of {site or 'the clock'} ({kind})"
+
+
+def _copy(row: Mapping[str, Any], clock: Callable[[float], str]) -> str:
+    words = {
+        "waiting": "waits",
+        "starting": "is being started",
+        "running": f"runs since {clock(row['start'])}" if row["start"] is not None else "",
+        "ended": f"is gone ({row['ended']})",
+        "going": "is being removed",
+        "away": "waits for its site to answer",
+        "unknown": "is not listed any more, and may have run",
+    }
+    job = ", the job" if row["is_the_job"] else ""
+    why = f": {row['why']}" if row["why"] else ""
+    return f"{row['machine']}: copy {row['job']}{job}, {words[row['state']]}{why}"
 
 
 def _row(row: list[Any], clock: Callable[[float], str]) -> str:

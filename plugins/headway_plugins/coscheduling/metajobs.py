@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from headway.decisions import Answer, Bind, Decision, Reserve, Tell, Unreserve
+from headway.decisions import Answer, Bind, Cancel, Decision, Kill, Reserve, Tell, Unreserve
 from headway.errors import UserError
 from headway.events import (
     DecisionFailed,
@@ -43,6 +43,7 @@ from headway.hookspecs import Plugin, hookimpl
 from headway.plugins import Traits
 from headway.state import Barrier, Job, State
 from headway_plugins.coscheduling.calls import Carried, metajob_of
+from headway_plugins.coscheduling.everywhere_course import EverywhereCourse
 from headway_plugins.coscheduling.live_metajob import Kept, LiveMetajob, on_marks
 from headway_plugins.coscheduling.machines import MachineOptions, cannot
 from headway_plugins.coscheduling.metajob_course import Course, wake
@@ -69,7 +70,7 @@ class Metajobs(Plugin):
     Options = MetajobOptions
     traits = Traits(
         needs=(Reserve, Unreserve),
-        uses=(Bind,),
+        uses=(Bind, Cancel, Kill),
         checkpoint="promises",
         paper=(
             "K. Yoshimoto, P. Kovatch, P. Andrews: Co-scheduling with User-Settable Reservations, Job "
@@ -89,7 +90,10 @@ class Metajobs(Plugin):
         self._asked: list[PluginAsked] = []
         self._answers: dict[str, Answer] = {}
         self._course = Course(options, self._free_jobs)
-        self._desk = Desk(options, self._course, self._lives, self._by_job)
+        self._everywhere = EverywhereCourse(
+            self._course, options.machines, self._by_job, self._free_jobs, patience=options.answer_timeout
+        )
+        self._desk = Desk(options, self._course, self._lives, self._by_job, self._everywhere)
         #: Of each reservation that no metajob has: how often it was tried to remove it, and when it is tried
         #: again.
         self._strays: dict[str, tuple[int, float]] = {}
@@ -99,6 +103,7 @@ class Metajobs(Plugin):
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
         self._desk.binds = Bind in capabilities
+        self._desk.removes = {Cancel, Kill} <= capabilities
         for name, machine in self._machines.items():
             if cannot(state, machine, Reserve):
                 raise UserError(
@@ -121,6 +126,7 @@ class Metajobs(Plugin):
                 self._course.happened += 1
                 self._course.sweep = True
                 return
+        self._everywhere.observe(event)
         if isinstance(event, DecisionFailed):
             self._refused(event)
         if not isinstance(event, _NO_MATTER):
@@ -139,7 +145,8 @@ class Metajobs(Plugin):
             refusals[Bind, decision.job_id] = said
 
     @hookimpl
-    def decided(self, decisions: list[Decision]) -> None:
+    def decided(self, decisions: list[Decision], state: State) -> None:
+        self._everywhere.decided(decisions, state)
         if any(not isinstance(one, Reserve | Unreserve | Bind | Tell) for one in decisions):
             self._calls.plans.edition += 1
 
@@ -155,6 +162,8 @@ class Metajobs(Plugin):
         live = self._by_job.get(job.id)
         if live is None or live.kept.phase in ("cancelled", "over"):
             return None
+        if live.kept.everywhere:
+            return self._everywhere.barrier(live, job)
         if any(part.name == job.description.reservation for part in live.kept.parts):
             return None
         return Barrier(partial(_why_not, live.kept), ("metajob", live.kept.id))
@@ -170,7 +179,10 @@ class Metajobs(Plugin):
         if self._course.sweep:
             yield from self._remove_strays(state)
         left = _CALLS
-        for live in [live for live in self._lives.values() if not live.resting]:
+        active = [live for live in self._lives.values() if not live.resting]
+        for live in [live for live in active if live.kept.everywhere]:
+            yield from self._everywhere.lead(live, state)
+        for live in [live for live in active if not live.kept.everywhere]:
             while left > 0 and self._can_go_on(live, state):
                 left -= 1
                 yield from self._one_call(live, state)
@@ -181,6 +193,10 @@ class Metajobs(Plugin):
         yield from letters
         if left < _CALLS or asked:
             self._forget(state)
+
+    @hookimpl
+    def revise(self, decisions: list[Decision]) -> list[Decision] | None:
+        return self._everywhere.revise(decisions)
 
     @hookimpl
     def answer(self, request: str) -> Answer | None:
@@ -298,7 +314,7 @@ class Metajobs(Plugin):
         self._desk.number = saved["number"]
         for one in saved["metajobs"]:
             live = LiveMetajob(msgspec.convert(one, Kept))
-            if not {*live.kept.metajob.machines} <= {*self._machines}:
+            if not live.kept.everywhere and not {*live.kept.metajob.machines} <= {*self._machines}:
                 # The operator took a machine out of the configuration.
                 continue
             self._lives[live.kept.id] = live

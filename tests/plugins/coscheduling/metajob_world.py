@@ -107,6 +107,14 @@ class World:
         self.saved: dict[str, Any] = {}
         #: What a scheduler is told first: all that exists.
         self.first: list[ev.Event] = []
+        #: Sites that do not answer, each until a time; and what is told of them then.
+        self.silent: dict[str, float] = {}
+        self.backlog: list[ev.Event] = []
+        self.refused: list[ev.Event] = []
+        #: Whether a site refuses a decision.
+        self.refuses: Any = lambda decision: False
+        #: What was saved before the last step.
+        self.saved_before: dict[str, Any] = {}
         self.begin()
 
     def begin(self) -> None:
@@ -133,15 +141,18 @@ class World:
         text = msgspec.json.encode({"metajob": metajob, "jobs": jobs or {}, **known}).decode()
         return self.ask(time, "submit", text, **more)
 
-    def run(self, until: float = 1e9, decisions: int = 1 << 30, *, sent: bool = True) -> bool:
-        """Go on; True: all is over or it is later. False: so many decisions of metajobs were made, and
-        nothing was heard of what became of the last, which was carried out (``sent``) or not."""
+    def run(
+        self, until: float = 1e9, decisions: int = 1 << 30, *, steps: int = 1 << 30, sent: bool = True
+    ) -> bool:
+        """Go on; True: all is over or it is later. False: so many decisions of metajobs, or so many steps,
+        were made, and nothing was heard of what became of the last, which was carried out (``sent``) or
+        not."""
         while True:
             next_ask = min((time for time, _ in self.asks), default=None)
             wakeup = self.scheduler.next_wakeup()
-            times = [one for one in (next_ask, wakeup) if one is not None]
+            times = [one for one in (next_ask, wakeup, *self.silent.values()) if one is not None]
             deadline = min([*times, until]) if times or until < 1e9 else None
-            moment = (self.now, self.first) if self.first else self.adapter.wait(deadline)
+            moment = (self.now, self.first) if self.first else self._moment(deadline)
             first, self.first = bool(self.first), []
             if moment is None:
                 if next_ask is None:
@@ -157,18 +168,57 @@ class World:
                 answer = self.scheduler.answer(event.request)
                 assert answer is not None
                 self.replies[event.request] = answer
+            self.saved_before = self.saved
             if self.scheduler.newly_promised() or due:
                 self.saved = msgspec.json.decode(msgspec.json.encode(self.scheduler.checkpoint()))
             self.problems += [problem.message for problem in self.scheduler.problems]
             self.scheduler.problems.clear()
             decisions -= sum(isinstance(one, d.Reserve | d.Unreserve | d.Bind) for one in made)
-            if decisions > 0 or sent:
-                self.adapter.apply(self.now, [one for one in made if type(one) not in d.OF_THE_ENGINE])
+            steps -= 1
+            ends = decisions <= 0 or steps <= 0
+            if not ends or sent:
+                self._apply([one for one in made if type(one) not in d.OF_THE_ENGINE])
                 self.decisions += [(self.now, one) for one in made]
-            if decisions <= 0:
+            if ends:
                 return False
             if self.now >= until:
                 return True
+
+    def _moment(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
+        """What the sites that answer tell."""
+        if self.refused:
+            told, self.refused = self.refused, []
+            return self.now, told
+        moment = self.adapter.wait(deadline)
+        if moment is None:
+            if not self.silent:
+                return None
+            moment = min(self.silent.values()), ()
+        now, events = moment
+        self.backlog += [event for event in events if _site_of(event) in self.silent]
+        told = [event for event in events if _site_of(event) not in self.silent]
+        back = {site for site, until in self.silent.items() if until <= now}
+        for site in back:
+            del self.silent[site]
+        told += [event for event in self.backlog if _site_of(event) in back]
+        self.backlog = [event for event in self.backlog if _site_of(event) not in back]
+        return now, told
+
+    def _apply(self, made: Sequence[d.Decision]) -> None:
+        """The sites that answer carry out what is theirs."""
+        carried: list[d.Decision] = []
+        for one in made:
+            if _site_of(one) in self.silent or self.refuses(one):
+                self.refused.append(ev.DecisionFailed(self.now, one, "the site does not answer"))
+            else:
+                carried.append(one)
+        self.adapter.apply(self.now, carried)
+
+    def by_hand(self, *starts: tuple[float, str]) -> None:
+        """An administrator starts jobs (time, job) before the scheduler looks again."""
+        for time, job_id in starts:
+            self.adapter.apply(time, [d.Start(job_id, (), "by hand")])
+            self.now = max(self.now, time)
 
     def _all_that_exists(self) -> list[ev.Event]:
         jobs: dict[str, ev.Event] = {}
@@ -205,6 +255,20 @@ class World:
         return msgspec.to_builtins(self.plugin._lives[metajob].kept)
 
     @property
+    def outcomes(self) -> dict[str, str]:
+        """How each job ended that has ended."""
+        results = self.adapter.results()
+        return {one.job.id: one.state for one in results if not one.job.id.startswith(_CLOCK)}
+
+    @property
     def starts(self) -> dict[str, float | None]:
         results = self.adapter.results()
         return {one.job.id: one.start_time for one in results if not one.job.id.startswith(_CLOCK)}
+
+
+def _site_of(one: ev.Event | d.Decision) -> str:
+    """The site of an event or decision about a job; "": it is about none."""
+    job = getattr(one, "job", None)
+    decision = getattr(one, "decision", one)
+    name = job.id if job is not None else getattr(decision, "job_id", "")
+    return name.partition(":")[0]

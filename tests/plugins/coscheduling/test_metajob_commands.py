@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from unittest.mock import MagicMock
 
 import msgspec
 import pytest
 from building import traced
 from metajob_world import World, multiple, sites
+from scripted_daemon import Start, headway, scripted
 
-from headway import cli
 from headway.errors import UserError
-from headway.service import Inbox, Server
-from headway.service.protocol import Plugin, Reply, Report
+from headway.service.protocol import Plugin, Reply
 from headway_plugins.coscheduling.metajob_file import read_file
 from headway_plugins.coscheduling.metajob_status import in_words, list_in_words
 
@@ -48,42 +43,14 @@ machines_dict_string = {
 """
 
 
-class Scripted(Inbox):
-    """Answers each request with the next reply and keeps what was asked."""
-
-    def __init__(self, *replies: Reply) -> None:
-        super().__init__(lambda: None, Report("drive", "tc", 1, time.time()), clock=time.time)
-        self.replies, self.asked = list(replies), list[Any]()
-
-    def ask(self, request: Any, peer: Any) -> Any:
-        self.asked.append(request)
-        future: Future[Reply] = Future()
-        future.set_result(self.replies.pop(0))
-        return future
-
-
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Callable[..., tuple[str, Scripted]]]:
-    servers = []
-
-    def start(*replies: Reply) -> tuple[str, Scripted]:
-        config = tmp_path / "site.yaml"
-        config.write_text(f"journal: {tmp_path / 'j.db'}\n")
-        inbox = Scripted(*replies)
-        servers.append(Server(tmp_path / "j.db.sock", inbox, log=MagicMock()))
-        return str(config), inbox
-
-    yield start
-    for server in servers:
-        server.close()
+def site(tmp_path: Path) -> Iterator[Start]:
+    with scripted(tmp_path) as start:
+        yield start
 
 
-def headway(*words: str) -> int:
-    try:
-        cli.main(["metajob", *words])
-    except SystemExit as done:
-        return int(done.code or 0)
-    return 0
+def metajob(*words: str) -> int:
+    return headway("metajob", *words)
 
 
 def test_both_forms_of_a_file_say_the_same(tmp_path):
@@ -117,7 +84,7 @@ def test_a_metajob_is_submitted_with_its_jobs(site, tmp_path, capsys):
     config, inbox = site(Reply("accepted", "metajob m1: a place is looked for"))
     (tmp_path / "m.yaml").write_text(YAML)
     words = ("--job", "datastar655=4711", "--job", "purduesp=92[1].pbs", "--on-loss", "replan")
-    assert headway("submit", str(tmp_path / "m.yaml"), *words, "-c", config) == 0
+    assert metajob("submit", str(tmp_path / "m.yaml"), *words, "-c", config) == 0
     assert capsys.readouterr().out == "accepted: metajob m1: a place is looked for\n"
     (asked,) = inbox.asked
     assert isinstance(asked, Plugin) and (asked.plugin, asked.verb) == ("metajobs", "submit")
@@ -126,17 +93,26 @@ def test_a_metajob_is_submitted_with_its_jobs(site, tmp_path, capsys):
     assert told["on_loss"] == "replan" and told["metajob"]["total"] == 12
 
 
+def test_copies_at_every_machine_are_submitted(site, tmp_path, capsys):
+    config, inbox = site(Reply("accepted", "metajob m1: its copies wait"))
+    (tmp_path / "m.yaml").write_text(YAML.replace("multiple", "single").replace("12", "2"))
+    words = ("--everywhere", "--job", "datastar655=4711", "--job", "purduesp=92")
+    assert metajob("submit", str(tmp_path / "m.yaml"), *words, "-c", config) == 0
+    told = json.loads(inbox.asked[0].text)
+    assert told["everywhere"] is True and told["jobs"] == {"datastar655": "4711", "purduesp": "92"}
+
+
 @pytest.mark.parametrize("pair", ["4711", "=4711", "a=", "a= "])
 def test_a_pair_that_is_none_is_refused(site, tmp_path, capsys, pair):
     config, inbox = site()
     (tmp_path / "m.yaml").write_text(YAML)
-    assert headway("submit", str(tmp_path / "m.yaml"), "--job", pair, "-c", config) == 2
+    assert metajob("submit", str(tmp_path / "m.yaml"), "--job", pair, "-c", config) == 2
     assert "expected MACHINE=ID" in capsys.readouterr().err and inbox.asked == []
 
 
 def test_a_refusal_is_told_and_fails(site, capsys):
     config, _ = site(Reply("refused", "there is no metajob of yours with this id"))
-    assert headway("cancel", "m7", "-c", config) == 1
+    assert metajob("cancel", "m7", "-c", config) == 1
     assert "refused: there is no metajob of yours" in capsys.readouterr().err
 
 
@@ -150,13 +126,13 @@ def test_the_status_is_told_in_words_and_in_json(site, capsys):
     one, several = (world.replies[request].reason for request in (shown, listed))
 
     config, _ = site(Reply("accepted", one), Reply("accepted", several), Reply("accepted", one))
-    assert headway("status", "m1", "-c", config) == 0
+    assert metajob("status", "m1", "-c", config) == 0
     said = capsys.readouterr().out
     assert "metajob m1 of ann (multiple): reserved: all parts are reserved" in said
     assert "A: 6 nodes from" in said and "job a:2 is bound" in said and "the search so far" in said
-    assert headway("status", "-c", config) == 0
+    assert metajob("status", "-c", config) == 0
     assert capsys.readouterr().out.startswith("m1 of ann (multiple): reserved")
-    assert headway("status", "m1", "--json", "-c", config) == 0
+    assert metajob("status", "m1", "--json", "-c", config) == 0
     assert json.loads(capsys.readouterr().out)["phase"] == "reserved"
 
 
@@ -165,7 +141,7 @@ def test_every_row_of_a_search_has_words():
         "id": "m1", "user": "ann", "usage": "multiple", "phase": "refused", "why": "no distribution",
         "earliest": 0.0, "latest": 9.0, "submitted": 0.0, "rounds": 3, "asks": ["cancel", "A"],
         "losses": ["m1-1-A: the reservation is gone"], "leaks": [["A", "m1-2-A"]], "start": None,
-        "parts": [],
+        "parts": [], "copies": [],
         "search": [
             ["P", "A", 2, None], ["P", "A", 2, 5.0], ["M", "A", 2, 5.0], ["D", "B", 2, "place"],
             ["D", "B", 2, "the site refused it: no"], ["X", "A"], ["L", "A"], ["B", "A"],
