@@ -76,6 +76,8 @@ class EverywhereCourse:
         if not isinstance(event, JobSubmitted | JobStarted | JobRequeued | JobEnded):
             return
         job_id = event.job.id if isinstance(event, JobSubmitted) else event.job_id
+        if isinstance(event, JobSubmitted):
+            self._found_again(job_id)
         live, copy = self._copy(job_id)
         if live is None or copy is None:
             return
@@ -93,6 +95,13 @@ class EverywhereCourse:
             copy.over(UNKNOWN if lost else event.outcome)
             self._orders.pop(job_id, None)
         self._course.promises += 1
+
+    def _found_again(self, job_id: str) -> None:
+        """A copy is listed again after its metajob had come to rest without it: it is removed."""
+        live = self._by_job.get(job_id)
+        if live is not None and live.resting and live.kept.everywhere:
+            kept = live.kept
+            kept.phase, kept.after = "giving back", kept.phase
 
     def _refused(self, decision: Decision) -> None:
         if isinstance(decision, Cancel | Kill):
@@ -251,11 +260,11 @@ class EverywhereCourse:
             live.rest(kept.after, state.now)
         elif chosen is None or chosen.ended:
             live.rest("over", state.now)
-            for copy in in_vain(kept.copies):
-                kept.why = f"job {copy.job} of {copy.machine} came to its end as well, before it was seen"
-                state.anomalies.append(f"metajob {kept.id} of {kept.user}: {kept.why}")
         else:
             return
+        for copy in in_vain(kept.copies):
+            kept.why = f"job {copy.job} of {copy.machine} came to its end as well, before it was seen"
+            state.anomalies.append(f"metajob {kept.id} of {kept.user}: {kept.why}")
         self._course.promises += 1
         self._free(live, state)
 

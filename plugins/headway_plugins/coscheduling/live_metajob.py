@@ -33,7 +33,7 @@ import msgspec
 
 from headway.state import State
 from headway_plugins.coscheduling.calls import Answer, Call, metajob_of
-from headway_plugins.coscheduling.everywhere import Copy
+from headway_plugins.coscheduling.everywhere import UNKNOWN, Copy
 from headway_plugins.coscheduling.metajob import Metajob
 from headway_plugins.coscheduling.queue_plan import on_grain
 from headway_plugins.coscheduling.rounds import Made
@@ -101,6 +101,11 @@ class Kept(msgspec.Struct):
     def everywhere(self) -> bool:
         """Whether its job waits at each site, without reservations."""
         return bool(self.copies)
+
+    @property
+    def forgotten(self) -> list[str]:
+        """Copies that their sites list no more, and may list again."""
+        return [copy.job for copy in self.copies if copy.ended == UNKNOWN]
 
 
 class LiveMetajob:

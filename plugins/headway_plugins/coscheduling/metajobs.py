@@ -280,7 +280,8 @@ class Metajobs(Plugin):
     def _free_jobs(self, live: LiveMetajob, state: State) -> None:
         if live.kept.phase in ("cancelled", "over"):
             for job in live.kept.pools:
-                self._by_job.pop(job, None)
+                if job not in live.kept.forgotten:
+                    self._by_job.pop(job, None)
             state.lifted(("metajob", live.kept.id))
 
     def _forget(self, state: State) -> None:
@@ -320,8 +321,8 @@ class Metajobs(Plugin):
             self._lives[live.kept.id] = live
             if live.kept.phase == "searching":
                 live.give_back("searching")
-            if live.kept.phase not in ("cancelled", "over"):
-                self._by_job.update(dict.fromkeys(live.kept.pools, live))
+            over = live.kept.phase in ("cancelled", "over")
+            self._by_job.update(dict.fromkeys(live.kept.forgotten if over else live.kept.pools, live))
 
 
 def _why_not(kept: Kept) -> str:

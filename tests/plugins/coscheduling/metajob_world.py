@@ -214,6 +214,12 @@ class World:
                 carried.append(one)
         self.adapter.apply(self.now, carried)
 
+    def silence(self, site: str, until: float) -> None:
+        """A site does not answer; a scheduler that begins hears of its jobs later."""
+        self.silent[site] = until
+        self.backlog += [event for event in self.first if _site_of(event) == site]
+        self.first = [event for event in self.first if _site_of(event) != site]
+
     def by_hand(self, *starts: tuple[float, str]) -> None:
         """An administrator starts jobs (time, job) before the scheduler looks again."""
         for time, job_id in starts:

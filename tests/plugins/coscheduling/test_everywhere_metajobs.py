@@ -104,6 +104,13 @@ def test_a_start_that_fails_leaves_the_job_to_the_other_sites():
     assert refused and ours(world) == {"a:2": "cancelled", "b:2": "completed"} and world.starts["b:2"] < 60
 
 
+def test_no_other_copy_starts_while_a_start_is_on_its_way():
+    world = race("A", "B", jobs=[busy("a", 50), busy("b", 55)], faults=Faults(latency=20.0))
+    world.run()
+    started = [one.job_id for _, one in world.decisions if isinstance(one, d.Start) and ":2" in one.job_id]
+    assert started == ["a:2"] and ours(world) == {"a:2": "completed", "b:2": "cancelled"}
+
+
 def test_nothing_starts_before_the_earliest_start():
     world = race("A", "B", earliest=70.0)
     world.run()
@@ -141,7 +148,7 @@ def test_of_two_that_run_the_lower_start_is_kept(first, kept):
 def test_a_lower_start_that_is_seen_late_is_kept_and_the_other_is_killed():
     world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)], seconds=500, duration=500.0)
     world.run(until=5)
-    world.silent["b"] = 200.0
+    world.silence("b", 200.0)
     world.run(until=31)
     world.by_hand((35.0, "b:2"))
     world.run()
@@ -152,7 +159,7 @@ def test_a_lower_start_that_is_seen_late_is_kept_and_the_other_is_killed():
 def test_a_copy_that_has_ended_is_the_job_even_if_one_that_runs_began_before():
     world = race("A", "B", jobs=[busy("a", 10), busy("b", 30)], seconds=500, duration=500.0)
     world.run(until=5)
-    world.silent["b"] = 100.0
+    world.silence("b", 100.0)
     world.run(until=31)
     world.adapter.apply(35.0, [d.Start("b:2", (), "by hand"), d.SetTimeLimit("b:2", 20.0, asked=True)])
     world.run()
@@ -163,7 +170,7 @@ def test_a_copy_that_has_ended_is_the_job_even_if_one_that_runs_began_before():
 def test_two_short_copies_that_have_both_ended_are_told():
     world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)], seconds=20)
     world.run(until=5)
-    world.silent["b"] = 200.0
+    world.silence("b", 200.0)
     world.run(until=31)
     world.by_hand((35.0, "b:2"))
     world.run()
@@ -209,7 +216,7 @@ def test_a_user_cancels_a_copy_that_waits_and_the_others_stay():
 def test_a_user_cancels_the_copy_that_runs_and_no_other_starts():
     world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)])
     world.run(until=5)
-    world.silent["a"] = 100.0
+    world.silence("a", 100.0)
     world.run(until=40)
     world.adapter.apply(40.0, [d.Kill("b:2")])
     world.run()
@@ -273,7 +280,7 @@ def test_a_cluster_that_removes_no_jobs_is_refused():
 def test_the_status_shows_all_copies():
     world = race("A", "B", "C", jobs=[busy("a", 50), busy("b", 30), busy("c", 90)])
     world.run(until=1)
-    world.silent["c"] = 200.0
+    world.silence("c", 200.0)
     asked = [world.ask(time, "status", "m1") for time in (5.0, 35.0)]
     world.run()
     before, after = (list(in_words(msgspec.json.decode(world.replies[one].reason), str)) for one in asked)
@@ -290,7 +297,7 @@ def test_the_status_shows_all_copies():
 def test_a_copy_at_a_site_that_does_not_answer_is_removed_when_it_comes_back():
     world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)])
     world.run(until=20)
-    world.silent["a"] = 5000.0
+    world.silence("a", 5000.0)
     world.run()
     assert ours(world) == {"a:2": "cancelled", "b:2": "completed"} and phase(world) == "over"
     assert world.starts["a:2"] is None
@@ -299,7 +306,7 @@ def test_a_copy_at_a_site_that_does_not_answer_is_removed_when_it_comes_back():
 def test_that_a_copy_is_to_go_is_known_after_a_restart():
     world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)])
     world.run(until=20)
-    world.silent["a"] = 5000.0
+    world.silence("a", 5000.0)
     world.run(until=300)
     assert phase(world) == "started" and ours(world)["b:2"] == "completed"
     world.begin()
@@ -307,8 +314,58 @@ def test_that_a_copy_is_to_go_is_known_after_a_restart():
     assert ours(world) == {"a:2": "cancelled", "b:2": "completed"} and phase(world) == "over"
 
 
+def test_a_start_that_was_sent_before_a_crash_stops_the_others_while_its_site_is_silent():
+    world = race("A", "B", jobs=[busy("a", 50), busy("b", 55)], faults=Faults(latency=20.0))
+    world.run(until=72)
+    assert phase(world) == "queued" and world.status()["chosen"] == "a:2"
+    world.begin()
+    world.silence("a", 500.0)
+    world.run(until=400)
+    assert world.starts["b:2"] is None
+    world.run()
+    assert ours(world) == {"a:2": "completed", "b:2": "cancelled"}
+
+
+@pytest.mark.parametrize(("asks", "ends"), [(False, "over"), (True, "cancelled")])
+def test_a_copy_that_is_heard_of_again_when_all_is_over_is_removed(asks, ends):
+    world = race("A", "B", jobs=[busy("a", 50), busy("b", 200)], answer_timeout=100)
+    world.run(until=60)
+    world.begin()
+    world.silence("b", 1000.0)
+    if asks:
+        world.ask(100.0, "cancel", "m1")
+    world.run(until=900)
+    assert phase(world) == ("cancelled" if asks else "over")
+    # The daemon is restarted meanwhile, as it may be.
+    world.begin()
+    world.silence("b", 1000.0)
+    world.run()
+    assert ours(world) == {"a:2": "completed", "b:2": "cancelled"} and phase(world) == ends
+
+
+def test_a_copy_that_starts_although_it_was_told_to_go_is_killed_at_once():
+    world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)], seconds=500, duration=500.0)
+    world.refuses = lambda one: isinstance(one, d.Cancel)
+    world.run(until=60)
+    world.by_hand((62.0, "a:2"))
+    world.run(until=70)
+    (kill,) = [(time, one.job_id) for time, one in world.decisions if isinstance(one, d.Kill)]
+    assert kill == (70, "a:2")
+
+
+def test_copies_stay_one_job_when_a_machine_leaves_the_configuration():
+    world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)])
+    world.run(until=20)
+    left = {name: one for name, one in world.options.machines.items() if name != "A"}
+    world.options = world.options.model_copy(update={"machines": left})
+    world.begin()
+    world.run()
+    assert ours(world) == {"a:2": "cancelled", "b:2": "completed"}
+
+
 def test_a_copy_that_its_site_has_forgotten_over_a_restart_stops_the_others():
-    world = race("A", "B", jobs=[busy("a", 50), busy("b", 300)], answer_timeout=100)
+    # B would have room before it is known that A has forgotten its copy.
+    world = race("A", "B", jobs=[busy("a", 50), busy("b", 30)], answer_timeout=100)
     world.run(until=20)
     # It may have run while nobody looked.
     world.adapter.apply(20.0, [d.Cancel("a:2")])
@@ -379,7 +436,7 @@ def test_whatever_happens_the_job_runs_to_its_end_once(
             world.adapter.apply(world.now + late, [d.Start(f"{names[at].lower()}:2", (), "by hand")])
             world.now += late
     if silent is not None and silent[0] < len(names):
-        world.silent[names[silent[0]].lower()] = world.now + silent[1]
+        world.silence(names[silent[0]].lower(), world.now + silent[1])
     if crash is not None:
         world.run(until=when + crash)
         world.begin()
