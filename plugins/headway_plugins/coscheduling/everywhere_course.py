@@ -286,8 +286,9 @@ class EverywhereCourse:
         if self._may.get(kept.id, "") != may or kept.id not in self._may:
             self._may[kept.id] = may
             state.lifted(("metajob", kept.id))
-            for pool in {copy.pool for copy in kept.copies if copy.pool in state.pools}:
-                state.bar_queued(state.pools[pool])
+            for pool in dict.fromkeys(copy.pool for copy in kept.copies):
+                if pool in state.pools:
+                    state.bar_queued(state.pools[pool])
 
     def _unheard(self, copy: Copy, state: State) -> bool:
         """Whether a site that answers is still to tell of its copy."""
