@@ -407,11 +407,12 @@ def test_where_a_requeued_job_goes_is_known_after_a_kill():
     plugin, heir = (follow(by=["calendar"], when="immediate") for _ in range(2))
     for one in (plugin, heir):
         one.startup(State(federated(A, B)), frozenset({d.Requeue, d.Route}))
-    plugin.restore({"a:7": [1, ["b"]]})
+    plugin.restore({"trips": {"a:7": [1, ["b"]]}, "bound": {}, "supply": None})
     plugin._leaving.bound["a:1"] = ("b:q", "a is closed")
     heir.restore(json.loads(json.dumps(plugin.checkpoint())))
     assert heir.checkpoint() == plugin.checkpoint()
-    assert heir.checkpoint() == {"a:7": [1, ["b"]], "a:1": [0, [], "b:q", "a is closed"]}
+    bound = {"a:1": ["b:q", "a is closed"]}
+    assert heir.checkpoint() == {"trips": {"a:7": [1, ["b"]]}, "bound": bound, "supply": None}
 
 
 @pytest.mark.parametrize(("most", "sent"), [(5.0, 0), (9.0, 1)])
