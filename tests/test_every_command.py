@@ -16,7 +16,8 @@ import pytest
 from every_command import EXPECTED, LINES, prepare
 from waiting import HANG
 
-from headway.cli import _COMMANDS, _installed_commands
+from headway.cli import _COMMANDS
+from headway.cli.installed import installed_commands
 from headway.inputs.shipped import shipped
 
 ROOT = Path(__file__).parents[1]
@@ -95,7 +96,7 @@ def bare(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 def test_the_table_has_every_command() -> None:
-    assert {line.split()[0] for line in LINES} == {*_COMMANDS, *_installed_commands()}
+    assert {line.split()[0] for line in LINES} == {*_COMMANDS, *installed_commands()}
 
 
 def test_every_command_ends_as_it_should(here: Told) -> None:

@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Protocol
 
-import structlog
-
 from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import OF_THE_ENGINE, Copy, Decision, Drop, Start, Tell
 from headway.events import Event
+from headway.inputs.log import logger
 from headway.inquiry.cycles import Cycle
 from headway.journal import JournalWriter, NullJournal
 from headway.journal.latencies import SAVED_AS, LatencyMeter
@@ -115,7 +114,7 @@ class Engine:
         self._requests = requests
         self._latencies = latencies
         self._letters = letters if mode is Mode.DRIVE else None
-        self._log = log if log is not None else structlog.get_logger("headway.engine")
+        self._log = log if log is not None else logger("headway.engine")
         self._stop: Stopped | None = None
         self._seq = 0
         #: Whether the run has a checkpoint of all plugins, in which some may be renewed.

@@ -8,12 +8,12 @@ methods of :class:`UserSide`). What runs as a job asks it, too, which processors
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 import msgspec
 
 from headway.errors import Failure, UserError, nearest
+from headway.inputs.entry_points import entry_points
 from headway.model import Placement
 
 GROUP = "headway.user_sides"

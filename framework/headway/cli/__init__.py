@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -49,34 +48,32 @@ _COMMANDS = {
     "unreserve": ("unreserve", "Give a reservation back."),
 }
 
-#: Entry points (name of a command -> click command) of commands that installed packages bring, such as
-#: the commands of adapters. Loaded when they are called; when they are listed only if no line says
-#: what they are.
-COMMANDS = "headway.commands"
-
-#: Entry points (any name -> mapping of names of such commands to their lines for ``--help``).
-COMMAND_LINES = "headway.command_lines"
-
 
 class _Lazy(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        others = {*super().list_commands(ctx), *_installed_commands()}
+        from headway.cli.installed import installed_commands
+
+        others = {*super().list_commands(ctx), *installed_commands()}
         return list(_COMMANDS) + sorted(others - set(_COMMANDS))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in _COMMANDS:
             return importlib.import_module(f"headway.cli.{_COMMANDS[name][0]}").command
-        installed = _installed_commands()
+        from headway.cli.installed import installed_commands
+
+        installed = installed_commands()
         if name in installed:
             loaded: click.Command = installed[name].load()
             return loaded
         return super().get_command(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from headway.cli.installed import installed_lines
+
         rows = [(name, line) for name, (_, line) in _COMMANDS.items()]
-        lines = _installed_lines()
+        lines = installed_lines()
         for name in self.list_commands(ctx):
             if name in _COMMANDS:
                 continue
@@ -90,46 +87,16 @@ class _Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.list_commands(ctx):
-            _add_plugin_commands(self, ctx.params.get("plugin_files") or ())
+        # Commands of ours are known without asking what is installed.
+        if args and args[0] not in _COMMANDS and args[0] not in self.list_commands(ctx):
+            from headway.cli.installed import add_plugin_commands
+
+            add_plugin_commands(self, ctx.params.get("plugin_files") or ())
             if args[0] not in self.list_commands(ctx):
                 from headway.errors import nearest
 
                 ctx.fail(f"no command is called {args[0]!r}.{nearest(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
-
-
-def _installed_commands() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=COMMANDS)}
-
-
-def _installed_lines() -> dict[str, str]:
-    """What is said of installed commands without loading them."""
-    installed = _installed_commands()
-    told: dict[str, str] = {}
-    for entry in entry_points(group=COMMAND_LINES):
-        told.update(entry.load())
-    return {name: line for name, line in told.items() if name in installed}
-
-
-def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:
-    """Commands that plugins contribute; looked for only when no command of ours is meant.
-
-    The plugins are made with the defaults of their options, because no configuration is read yet.
-    """
-    from headway.plugins import Catalogue, PluginConfig, Plugins
-    from headway.plugins.hook_names import hooks_of
-
-    catalogue = Catalogue(files)
-    for name in catalogue.names():
-        try:
-            if "register_commands" not in hooks_of(catalogue.get(name)):
-                continue
-            plugins = Plugins.load([PluginConfig(name)], catalogue, None)
-            for _, register in plugins.implementations("register_commands"):
-                register(group)
-        except Exception as error:  # a plugin's code must not cost the other commands
-            click.echo(f"headway: plugin {name}: its commands cannot be loaded: {error}", err=True)
 
 
 @click.group(

@@ -12,7 +12,7 @@ import click
 
 from headway.cli.common import say
 from headway.errors import Failure, UserError
-from headway.inputs.durations import EXPECTED, seconds_of
+from headway.inputs.spans import EXPECTED, seconds_of
 
 if TYPE_CHECKING:
     from headway.service.protocol import AnyRequest, Reply
@@ -91,12 +91,14 @@ DURATION, MOMENT = Duration(), Moment()
 
 
 def ask_daemon(config_path: Path, adapter_files: tuple[Path, ...], request: AnyRequest) -> Reply:
-    """The daemon's reply; :class:`Failure` if it refused or did not decide."""
+    """The daemon's reply; :class:`Failure` if it refused or did not decide.
+
+    Of adapters, only those of ``adapter_files`` are loaded: the daemon has the configuration's."""
     from headway.config import Adapters, load_config
     from headway.service.client import ask
     from headway.service.protocol import Status
 
-    config = load_config(config_path, Adapters.with_files(adapter_files))
+    config = load_config(config_path, Adapters.with_files(adapter_files) if adapter_files else None)
     path = config.socket_path()
     if path is None:
         raise UserError(

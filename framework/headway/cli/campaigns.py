@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import messages, new_progress, prepare_directory, say
+from headway.cli.common import messages, prepare_directory, say
 from headway.errors import Failure
 from headway.inputs.extras import need_cluster
 
@@ -105,6 +105,7 @@ def run_in_folder(
 
 def _run_missing(kept: KeptRuns, runner: Runner, plan: Campaign, out: Path, wanted: int) -> list[Failed]:
     """Run what is missing of ``wanted`` workloads, with progress; what failed."""
+    from headway.cli.screen import new_progress
     from headway.experiment.kept_runs import run_missing
 
     there = wanted - len(kept.missing)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
 from headway.cli.common import (
     adapter_option,
@@ -140,6 +139,8 @@ def _asked(
 
 def _show(checks: Sequence[Check], mode: Mode) -> None:
     """A line a check; under what is missing what to do about it."""
+    from rich.table import Table
+
     table = Table(show_header=False, box=None, pad_edge=False)
     for overflow in ("ellipsis", "ellipsis", "fold"):
         table.add_column(overflow=overflow)

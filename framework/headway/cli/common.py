@@ -12,20 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headway.cli.printable import printable
 from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from headway.config import Config, LogConfig
     from headway.journal.latencies import Latencies
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import Section
     from headway.results import RunResult
     from headway.workload import Trace
-    from headway.workload.jobs import TraceJob
 
 config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (YAML)."
@@ -90,28 +89,10 @@ adapter_option = click.option(
     help="A Python file whose adapter the configuration names. Repeatable.",
 )  # fmt: skip
 
-#: How often a progress bar looks at the clock of the emulation.
-_CYCLES_PER_UPDATE = 500
-
-#: Columns of tables that go to a file or a pipe; the variable COLUMNS says otherwise.
-_PIPED_WIDTH = 120
-#: The variable COLUMNS counts between these: with fewer nothing can be read, and lines are filled up to more.
-_WIDTHS = (40, 1000)
-
 
 def examples(*lines: str) -> str:
     """The end of a command's help: command lines and what they do, line by line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def console() -> Console:
-    """For results, on standard output."""
-    return _console(stderr=False)
-
-
-def messages() -> Console:
-    """For progress and remarks, on standard error."""
-    return _console(stderr=True)
 
 
 def _printable_values(logger: Any, method: str, entry: Any) -> Any:
@@ -122,28 +103,37 @@ def _printable_values(logger: Any, method: str, entry: Any) -> Any:
     return entry
 
 
-class _Console(Console):
-    def render_str(self, text: str, **more: Any) -> Any:
-        return super().render_str(printable(text), **more)
+def console() -> Console:
+    """For results, on standard output."""
+    from headway.cli.screen import screen
 
-    def on_broken_pipe(self) -> None:
-        # A reader that goes away is no error; rich would end the process with one.
-        raise BrokenPipeError
+    return screen(stderr=False)
 
 
-def _console(*, stderr: bool) -> Console:
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isascii() and asked.isdigit() and int(asked[:9]):
-        least, most = _WIDTHS
-        return _Console(stderr=stderr, highlight=False, width=min(max(int(asked[:9]), least), most))
-    made = _Console(stderr=stderr, highlight=False, _environ={**os.environ, "COLUMNS": ""})
-    if not made.is_terminal:
-        made = _Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
-    return made
+def messages() -> Console:
+    """For progress and remarks, on standard error."""
+    from headway.cli.screen import screen
+
+    return screen(stderr=True)
+
+
+def _is_plain_file() -> bool:
+    """Whether standard output is a file or a pipe, and no variable says that it is to be taken for a terminal
+    (those of rich, which documents them)."""
+    forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE") == "1"
+    return not (forced or sys.stdout.isatty())
 
 
 def say(text: str, where: Console | None = None, style: str | None = None) -> None:
     """Print sentences: folded between words on a terminal, left whole in a file or a pipe."""
+    if where is None and _is_plain_file():
+        # rich, which would print the same, takes longer to load than many commands take.
+        try:
+            click.echo(printable(text.expandtabs()))
+        except BrokenPipeError:
+            # A reader that goes away is no error; one with a number would be one for click.
+            raise BrokenPipeError from None
+        return
     where = where if where is not None else console()
     where.print(text, style=style, markup=False, soft_wrap=not where.is_terminal)
 
@@ -200,44 +190,6 @@ def prepare_directory(path: Path, option: str = "--out") -> None:
         raise Failure(f"{option} {path}: the directory cannot be made: {error.strerror or error}") from error
     if not os.access(path, os.W_OK | os.X_OK):
         raise Failure(f"{option} {path}: the directory is not writable")
-
-
-@contextmanager
-def job_progress(
-    label: str, jobs: Sequence[TraceJob], shown: Progress | None = None
-) -> Iterator[Callable[[float], None]]:
-    """A progress bar over a workload's submissions; yields what to call after each cycle with its time."""
-    times = [job.job.submit_time for job in jobs]
-    total = len(times)
-    progress = shown if shown is not None else new_progress()
-    task = progress.add_task(label, total=total)
-    state = {"cycles": 0, "done": 0}
-
-    def advance(now: float) -> None:
-        state["cycles"] += 1
-        if state["cycles"] % _CYCLES_PER_UPDATE == 0:
-            done = state["done"]
-            while done < total and times[done] <= now:
-                done += 1
-            state["done"] = done
-            progress.update(task, completed=done)
-
-    if shown is None:
-        with progress:
-            yield advance
-            progress.update(task, completed=total)
-    else:
-        yield advance
-        progress.update(task, completed=total)
-
-
-def new_progress(unit: str = "jobs") -> Progress:
-    """A progress bar on standard error; silent where that is no terminal."""
-    where = messages()
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit),
-        TimeRemainingColumn(), console=where, disable=not where.is_terminal, transient=True,
-    )  # fmt: skip
 
 
 def wall_clock(time: float) -> str:

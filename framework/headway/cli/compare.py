@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table as ScreenTable
 
 from headway.cli.campaigns import all_failed, place_options, run_in_folder, write_all
 from headway.cli.common import console, messages, policy_file_option, say, tell_issues
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from headway.experiment.statistics import Interval
     from headway.model.energy import EnergyProfile
     from headway.plugins import Catalogue
-    from headway.report.campaign import Table
+    from headway.report.table import Table
     from headway.workload.emulation import Refused
     from headway.workload.trace import Trace
 
@@ -197,7 +196,7 @@ def _means(
 ) -> Table:
     """A line a point: offered and achieved load, and the metrics with their intervals."""
     from headway.experiment.statistics import Interval, batch_interval, interval
-    from headway.report.campaign import Table
+    from headway.report.table import Table
 
     names = {"mean bounded slowdown": "bounded slowdown", "geometric mean bounded slowdown": "geometric mean"}
     heads = [f"{name}, {units[name][0]}" if name in units else names.get(name, name) for name in metrics]
@@ -226,6 +225,8 @@ def _means(
 
 
 def _print(tables: Sequence[Table]) -> None:
+    from rich.table import Table as ScreenTable
+
     for table in tables:
         shown = ScreenTable(*table.heads, box=None, pad_edge=False)
         for row in table.rows:
@@ -238,7 +239,7 @@ def _print(tables: Sequence[Table]) -> None:
 def _changes(evidence: Evidence, left_out: Mapping[tuple[str, float, str], str]) -> Table:
     """A line a verdict: each policy against the first."""
     from headway.experiment.rulebook.comparisons import verdicts
-    from headway.report.campaign import Table
+    from headway.report.table import Table
 
     base = evidence.campaign.variants[0].label
     lines = [

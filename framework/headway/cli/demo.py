@@ -10,8 +10,6 @@ import numpy as np
 from headway.cli.common import (
     console,
     examples,
-    job_progress,
-    new_progress,
     prepare_directory,
     say,
     set_up_log,
@@ -42,6 +40,7 @@ def command(out: Path, seed: int, days: int) -> None:
     Prints a comparison, and writes a report (report.html) and, for each policy, its jobs, decisions,
     metrics and schedule. The same seed gives the same jobs and the same schedules.
     """
+    from headway.cli.screen import job_progress, new_progress
     from headway.config import LogConfig
     from headway.emulation import emulate
     from headway.metrics import Figures

@@ -21,10 +21,10 @@ def may_have_journal(journal: str) -> bool:
 def first_submissions(config: Config, jobs: Collection[str]) -> dict[str, float]:
     """When these jobs were submitted (absolute seconds), as far as the journal says; see
     :meth:`headway.adapter.ClusterAdapter.submitted_before`."""
-    from headway.journal import Journal
-
     if not may_have_journal(config.journal):
         return {}
+    from headway.journal import Journal
+
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:
             return journal.first_submissions(jobs)

@@ -84,24 +84,25 @@ def command(
     says about the job comes last, where it can be read. Times of a recorded dry run are seconds of its own
     clock.
     """
-    from headway.config import Adapters
-    from headway.plugins import Catalogue
+    from headway.config import load_config
 
-    catalogue, adapters = Catalogue(plugin_files), Adapters.with_files(adapter_files)
     told = None
     if journal_path is not None:
         journal = journal_path
-        job_id, lines = _from_journal(journal, catalogue, adapters, job_id)
+        job_id, lines = _from_journal(journal, *_installed(plugin_files, adapter_files), job_id)
     else:
         path = named_config(config_path)
-        config = _configured(path, adapters, journal_only)
+        # For the daemon's answer, neither plugins nor the adapter are needed here.
+        config = load_config(path, None)
         journal = config.journal
         if journal_only:
-            job_id, lines = _from_journal(journal, catalogue, adapters, job_id)
+            set_up_log(config.log)
+            job_id, lines = _from_journal(journal, *_installed(plugin_files, adapter_files), job_id)
         else:
-            told = None if fresh or plugin_files else _from_daemon(config, job_id)
+            told, why = (None, "") if fresh or plugin_files else _from_daemon(config, job_id)
             if told is None or told.is_unplanned_head:
-                told, job_id, lines = _looked_at(path, config, catalogue, job_id, told)
+                known = _installed(plugin_files, adapter_files)
+                told, job_id, lines = _looked_at(path, *known, job_id, told, why)
             else:
                 job_id, lines = told.job_id, told.lines
     history, failure = _history(journal, job_id, needed=told is None)
@@ -124,15 +125,23 @@ def command(
             say(f"  {line}")
 
 
-def _configured(path: Path, adapters: Adapters, journal_only: bool) -> Config:
-    """The configuration; :class:`UserError` if the cluster is to be asked and is none that could be."""
+def _installed(plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> tuple[Catalogue, Adapters]:
+    """The plugins and adapters that there are, with those of files."""
+    from headway.config import Adapters
+    from headway.plugins import Catalogue
+
+    return Catalogue(plugin_files), Adapters.with_files(adapter_files)
+
+
+def _configured(path: Path, adapters: Adapters) -> Config:
+    """The configuration of a cluster that can be asked; :class:`UserError` if it is of another."""
     from headway.config import load_config
 
     config = load_config(path, adapters)
     set_up_log(config.log)
     for where, cluster in config.clusters_by_place():
         kind = adapters.get(cluster.adapter, f"{where}.adapter")
-        if not journal_only and getattr(kind, "Options", None) is None:
+        if getattr(kind, "Options", None) is None:
             raise UserError(
                 f"{where}.adapter: {cluster.adapter!r} is no real cluster that could be "
                 "asked; --journal-only explains a job of a recorded run"
@@ -152,23 +161,21 @@ class _Told:
     is_unplanned_head: bool
 
 
-def _from_daemon(config: Config, job_id: str) -> _Told | None:
-    """What the running daemon says of a job; None if it says nothing."""
+def _from_daemon(config: Config, job_id: str) -> tuple[_Told | None, str]:
+    """What the running daemon says of a job; None if it says nothing, and why, if there may be a daemon."""
     from headway.service.client import ask
     from headway.service.protocol import Explain, Explained
 
     path = config.socket_path()
     if path is None:
-        return None
+        return None, ""
     try:
         reply = ask(path, Explain(job_id), timeout=_ANSWER_PATIENCE, patience=_ABSENCE_PATIENCE)
     except Failure as error:
-        _instead(str(error))
-        return None
+        return None, str(error)
     found = reply.found
     if not isinstance(found, Explained) or reply.as_of is None:
-        _instead(f"the daemon has no answer ({reply.reason or reply.outcome})")
-        return None
+        return None, f"the daemon has no answer ({reply.reason or reply.outcome})"
     lines = list(found.sentences)
     job = found.job
     unplanned = job is not None and job.position is not None and job.planned_start is None
@@ -181,14 +188,18 @@ def _from_daemon(config: Config, job_id: str) -> _Told | None:
         for outage in found.outages
     ]
     lines.append(f"So says the daemon, as of its cycle at {wall_clock(reply.as_of)}.")
-    return _Told(found.id, lines, unplanned and job is not None and job.position == 1)
+    return _Told(found.id, lines, unplanned and job is not None and job.position == 1), ""
 
 
 def _looked_at(
-    path: Path, config: Config, catalogue: Catalogue, job_id: str, told: _Told | None
+    path: Path, catalogue: Catalogue, adapters: Adapters, job_id: str, told: _Told | None, why: str
 ) -> tuple[_Told | None, str, list[str]]:
     """What a fresh look at the cluster says in the place of ``told``, which the daemon says: None, the job's
-    whole id and the sentences. ``told`` itself where the cluster is out of the user's reach."""
+    whole id and the sentences. ``told`` itself where the cluster is out of the user's reach. ``why`` the
+    daemon said nothing is said first."""
+    config = _configured(path, adapters)
+    if why:
+        say(f"Looking at the cluster: {why}", messages(), style="yellow")
     try:
         with reaching_the_cluster(path):
             return None, *_from_cluster(config, catalogue, job_id)
@@ -196,11 +207,6 @@ def _looked_at(
         if told is None:
             raise
         return told, told.job_id, told.lines
-
-
-def _instead(why: str) -> None:
-    """Say why the cluster is looked at although the daemon was to be asked."""
-    say(f"Looking at the cluster: {why}", messages(), style="yellow")
 
 
 def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
@@ -343,11 +349,11 @@ def _from_journal(
 def _history(journal_path: str, job_id: str, *, needed: bool) -> tuple[list[str], str]:
     """What the journal says about the job, and why its last start failed, if it did. ``needed``: say so if
     the journal cannot be read."""
+    if not may_have_journal(journal_path):
+        return [], ""
     from headway.journal import Journal
     from headway.journal.job_history import last_failure
 
-    if not may_have_journal(journal_path):
-        return [], ""
     try:
         with Journal.open(journal_path, create=False, read_only=True) as journal:
             entries = journal.job_history(job_id)
@@ -358,10 +364,10 @@ def _history(journal_path: str, job_id: str, *, needed: bool) -> tuple[list[str]
 
 def _elements(journal_path: str, array_id: str) -> list[str]:
     """The elements of an array that the journal tells of."""
-    from headway.journal import Journal
-
     if not may_have_journal(journal_path):
         return []
+    from headway.journal import Journal
+
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         return journal.elements(array_id)
 

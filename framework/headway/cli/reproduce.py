@@ -6,14 +6,15 @@ import inspect
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import console, messages, new_progress
+from headway.cli.common import console, messages
 from headway.errors import UserError, nearest
+from headway.inputs.entry_points import entry_points
 from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def command(
     Rows are written while it runs: if it is ended, the same command with --keep goes on from there.
     Without NAME, lists what can be reproduced.
     """
+    from headway.cli.screen import new_progress
+
     need_report("headway reproduce")
     from headway.experiment.claims_page import CLAIMS, Call, claims_page
     from headway.experiment.published import UNDECLARED, published_rules

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
 from headway.cli.common import console, messages, say
 from headway.errors import UserError, nearest
@@ -76,6 +75,8 @@ def add(context: click.Context, folders: Sequence[Path]) -> None:
 @click.pass_context
 def list_(context: click.Context) -> None:
     """List the campaigns."""
+    from rich.table import Table
+
     table = Table("campaign", "name", "emulations", "version", "stored", box=None, pad_edge=False)
     with closing(_opened(context)) as database:
         for one in database.campaigns():
@@ -104,6 +105,8 @@ def table_(
     context: click.Context, campaign: int, where: Sequence[str], metrics: Sequence[str], as_csv: bool
 ) -> None:
     """Tabulate means over the seeds, with 95 % confidence intervals."""
+    from rich.table import Table
+
     from headway.experiment.campaign import points, row_lines, select
     from headway.experiment.statistics import interval
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table as ScreenTable
 
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from headway.experiment.rulebook import Judged, Kind
-    from headway.report.campaign import Table
+    from headway.report.table import Table
 
 _STYLES = {
     "refused": "red",
@@ -86,6 +86,8 @@ def show_rules(screen: Console, found: Sequence[Judged]) -> None:
 
 
 def _print_rows(screen: Console, rows: Sequence[Sequence[str]]) -> None:
+    from rich.table import Table as ScreenTable
+
     if not rows:
         return
     shown = ScreenTable("rule", "", "", box=None, pad_edge=False, show_header=False)
@@ -98,7 +100,7 @@ def _print_rows(screen: Console, rows: Sequence[Sequence[str]]) -> None:
 def rules_table(found: Sequence[Judged]) -> Table:
     """A line a rule, worst first; its note counts them."""
     from headway.experiment.rulebook import Outcome, breaches, excluded
-    from headway.report.campaign import Table
+    from headway.report.table import Table
 
     rows = [
         (one.rule.name, str(one.outcome), f"{one.rule.title}: {one}")

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from headway.cli.common import console, messages, new_progress, policy_file_option, tell_issues
+from headway.cli.common import console, messages, policy_file_option, tell_issues
 from headway.cli.compare import SECONDS, in_time
 from headway.errors import UserError
 from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from headway.experiment import Campaign, Scenario
     from headway.experiment.campaign import Row
     from headway.experiment.rulebook import Judged
@@ -80,6 +80,8 @@ def command(
 
     Example: headway tune delayed-los --workload lublin-cwf --set load=0.9 --set p_small=0.5
     """
+    from headway.cli.screen import new_progress
+
     need_report("headway tune")
     from headway.cli.rules import show_rules
     from headway.experiment import Campaign, Variant
@@ -148,6 +150,8 @@ def _show_best(
 ) -> None:
     """A line a value and a policy that it is compared with, and the value with the least ``metric``. Values
     that the rules leave out are the best only if no others are left."""
+    from rich.table import Table
+
     from headway.experiment import interval
     from headway.experiment.campaign import select
     from headway.experiment.rulebook import excluded

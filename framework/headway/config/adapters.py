@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 
@@ -18,6 +17,9 @@ from headway.config.section import Section
 from headway.config.sites import SiteConfig
 from headway.errors import UserError, nearest
 from headway.inputs.python_file import load_file, own_classes
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 #: Entry point group of the installed adapters.
 ADAPTERS = "headway.adapters"
@@ -101,6 +103,8 @@ INSTALLED = Adapters()
 @cache
 def _installed() -> Mapping[str, EntryPoint]:
     """The installed adapters by name: found once, since each emulation asks."""
+    from headway.inputs.entry_points import entry_points
+
     return MappingProxyType({entry.name: entry for entry in entry_points(group=ADAPTERS)})
 
 

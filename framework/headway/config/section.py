@@ -6,4 +6,4 @@ import pydantic
 
 
 class Section(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(extra="forbid", defer_build=True)

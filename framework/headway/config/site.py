@@ -28,7 +28,6 @@ from headway.config.sites import (
     described_sites,
 )
 from headway.decisions import Decision
-from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
 from headway.inputs.durations import as_seconds
 from headway.inputs.strict_yaml import parse_yaml
@@ -229,6 +228,17 @@ class Config(Section):
         """The adapters that it can name."""
         return self._adapters
 
+    def _use(self, adapters: Adapters) -> None:
+        """These are the adapters that it can name; :class:`UserError` if it names another."""
+        self._adapters = adapters
+        for where, cluster in self.clusters_by_place():
+            kind = adapters.get(cluster.adapter, f"{where}.adapter")
+            if cluster.options and getattr(kind, "Options", None) is None:
+                raise UserError(
+                    f"{where}.options: adapter {cluster.adapter!r} has no options, found "
+                    f"{', '.join(cluster.options)}"
+                )
+
     def names_traces(self) -> bool:
         """Whether it says which jobs a dry run runs."""
         several = (one.emulation for one in self.clusters.values())
@@ -247,6 +257,8 @@ class Config(Section):
         name = profile if profile is not None else self.energy.profile
         if name is None:
             return cluster
+        from headway.energy.profiles import load_profile, with_energy
+
         beside = None if profile is not None else self._beside()
         where = "--energy" if profile is not None else f"{self._source}: energy.profile"
         loaded = load_profile(name, where, beside)
@@ -356,10 +368,11 @@ class Config(Section):
         return found
 
 
-def load_config(path: str | Path, adapters: Adapters = INSTALLED) -> Config:
+def load_config(path: str | Path, adapters: Adapters | None = INSTALLED) -> Config:
     """Read and validate a configuration file; :class:`UserError` if it is missing or wrong.
 
-    ``adapters``: which it can name.
+    ``adapters``: which it can name; None: for a command that only speaks to the daemon, which has read the
+    same file and knows its adapters.
     """
     path = Path(path)
     try:
@@ -375,8 +388,9 @@ def load_config(path: str | Path, adapters: Adapters = INSTALLED) -> Config:
     return parse_config(text, str(path), adapters)
 
 
-def parse_config(text: str, source: str = _NOWHERE, adapters: Adapters = INSTALLED) -> Config:
-    """A configuration from its text, which can name ``adapters``; ``source`` leads error messages."""
+def parse_config(text: str, source: str = _NOWHERE, adapters: Adapters | None = INSTALLED) -> Config:
+    """A configuration from its text, which can name ``adapters`` (None: they are not looked at); ``source``
+    leads error messages."""
     data = parse_yaml(text, source)
     if data is None:
         data = {}
@@ -387,13 +401,7 @@ def parse_config(text: str, source: str = _NOWHERE, adapters: Adapters = INSTALL
         config = Config.model_validate(data)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, source, Config)) from error
-    config._source, config._adapters = source, adapters
-    for where, cluster in config.clusters_by_place():
-        kind = adapters.get(cluster.adapter, f"{where}.adapter")
-        if cluster.options and getattr(kind, "Options", None) is None:
-            raise UserError(
-                f"{where}.options: adapter {cluster.adapter!r} has no options, found "
-                f"{', '.join(cluster.options)}"
-            )
-    config._text = text
+    config._source, config._text = source, text
+    if adapters is not None:
+        config._use(adapters)
     return config

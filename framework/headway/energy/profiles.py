@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +27,7 @@ import msgspec
 import pydantic
 
 from headway.errors import UserError, nearest
+from headway.inputs.entry_points import entry_points
 from headway.inputs.strict_yaml import parse_yaml
 from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription, EnergyProfile, FrequencyLevel, NodeClass, SleepState

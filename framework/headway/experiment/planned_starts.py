@@ -34,7 +34,8 @@ from headway.events import (
     JobStarted,
     JobSubmitted,
 )
-from headway.journal.latencies import LONGEST, QUANTILES, Latencies, measured, moment, together
+from headway.journal.latencies import LONGEST, Latencies, measured, moment, together
+from headway.journal.latency_summary import QUANTILES
 from headway.model import Placement
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from headway import __version__
 from headway.experiment.campaign import Campaign
 from headway.experiment.facts import digest_of
+from headway.inputs.entry_points import entry_points
 from headway.plugins import Catalogue, Plugins
 
 #: Entry points whose packages take part in a run.

@@ -6,9 +6,9 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 #: The path of 0.1 -> where it is now.
 MOVED = {
@@ -27,13 +27,17 @@ MOVED = {
 }
 
 
-class _OldPaths(MetaPathFinder, Loader):
-    """Finds a module of :data:`MOVED` under its new name."""
+class _OldPaths:
+    """Finds a module of :data:`MOVED` under its new name.
+
+    It is a finder and a loader by its methods alone, since :mod:`importlib.abc` takes longer to load than the
+    rest of this package."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname in MOVED else None
+        loader: Any = self
+        return ModuleSpec(fullname, loader) if fullname in MOVED else None
 
     def create_module(self, spec: ModuleSpec) -> None:
         """An ordinary module."""

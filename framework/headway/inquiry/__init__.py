@@ -5,7 +5,22 @@ Nothing here changes the scheduler, reads a file or asks a batch system. Whoever
 scheduler's thread (:class:`headway.inquiry.inquiry.Inquiry`).
 """
 
-from headway.inquiry.inquiry import Inquiry
-from headway.inquiry.sentences import explain, find_job, why_not_started
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.inputs.late import late
+
+if TYPE_CHECKING:
+    from headway.inquiry.inquiry import Inquiry
+    from headway.inquiry.sentences import explain, find_job, why_not_started
 
 __all__ = ["Inquiry", "explain", "find_job", "why_not_started"]
+
+__getattr__ = late(
+    __name__,
+    {
+        ".inquiry": "Inquiry",
+        ".sentences": "explain find_job why_not_started",
+    },
+)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headway.journal.null import JournalWriter, NullJournal
-from headway.journal.records import (
-    CheckpointRecord,
-    CycleRecord,
-    HistoryEntry,
-    RunInfo,
-    RunRecord,
-    UnfinishedDecision,
-)
+from headway.inputs.late import late
 
 if TYPE_CHECKING:
     from headway.journal.journal import Journal
+    from headway.journal.null import JournalWriter, NullJournal
+    from headway.journal.records import (
+        CheckpointRecord,
+        CycleRecord,
+        HistoryEntry,
+        RunInfo,
+        RunRecord,
+        UnfinishedDecision,
+    )
 
 __all__ = [
     "CheckpointRecord",
@@ -29,11 +30,12 @@ __all__ = [
     "UnfinishedDecision",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # SQLAlchemy takes a quarter of a second to load, and most commands open no journal.
-    if name == "Journal":
-        from headway.journal.journal import Journal
-
-        return Journal
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = late(
+    __name__,
+    {
+        # With SQLAlchemy, which takes a quarter of a second to load; most commands open no journal.
+        ".journal": "Journal",
+        ".null": "JournalWriter NullJournal",
+        ".records": "CheckpointRecord CycleRecord HistoryEntry RunInfo RunRecord UnfinishedDecision",
+    },
+)

@@ -4,12 +4,19 @@ Everything here is computed from a :class:`headway.results.RunResult` alone, so 
 emulated cluster and one of a real machine are judged alike. ``docs/outputs`` defines each figure.
 """
 
-from headway.metrics.classes import GROUPS
-from headway.metrics.figures import Figures
-from headway.metrics.jobs import BOUND, JobColumns, job_columns
-from headway.metrics.steps import Steps
-from headway.metrics.summary import Metric, Summary, summarise
-from headway.metrics.system import SystemCurves, SystemMetrics, system_curves, system_metrics
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.inputs.late import late
+
+if TYPE_CHECKING:
+    from headway.metrics.classes import GROUPS
+    from headway.metrics.figures import Figures
+    from headway.metrics.jobs import BOUND, JobColumns, job_columns
+    from headway.metrics.steps import Steps
+    from headway.metrics.summary import Metric, Summary, summarise
+    from headway.metrics.system import SystemCurves, SystemMetrics, system_curves, system_metrics
 
 __all__ = [
     "BOUND",
@@ -26,3 +33,15 @@ __all__ = [
     "system_curves",
     "system_metrics",
 ]
+
+__getattr__ = late(
+    __name__,
+    {
+        ".classes": "GROUPS",
+        ".figures": "Figures",
+        ".jobs": "BOUND JobColumns job_columns",
+        ".steps": "Steps",
+        ".summary": "Metric Summary summarise",
+        ".system": "SystemCurves SystemMetrics system_curves system_metrics",
+    },
+)

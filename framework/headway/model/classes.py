@@ -9,9 +9,13 @@ whose nodes have 64 processors is another matter.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 #: Short and narrow, long and narrow, short and wide, long and wide.
 CLASSES = ("SN", "LN", "SW", "LW")
@@ -27,6 +31,9 @@ class ClassBounds(msgspec.Struct, frozen=True):
 
     def of(self, processors: ArrayLike, runtime: ArrayLike) -> NDArray[np.int64]:
         """Each job's index in :data:`CLASSES`; -1 without a size, or a runtime (negative or NaN)."""
+        # A configuration has bounds, and is read by commands that count nothing.
+        import numpy as np
+
         size, seconds = np.asarray(processors), np.asarray(runtime, np.float64)
         index = 2 * (size > self.narrow).astype(np.int64) + (seconds > self.short)
         # Not "seconds < 0": that would be false for NaN.

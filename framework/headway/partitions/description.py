@@ -21,7 +21,7 @@ _Capacity = Annotated[int, pydantic.Field(ge=1)]
 class PartitionTimesConfig(pydantic.BaseModel):
     """How long partitions take, in seconds by their number of compute nodes, such as {512: 26, 1024: 36}."""
 
-    model_config = pydantic.ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(extra="forbid", defer_build=True)
 
     prepare: _SecondsBySize = pydantic.Field(
         default_factory=dict,
@@ -41,7 +41,7 @@ class PartitionTimesConfig(pydantic.BaseModel):
 class TorusConfig(pydantic.BaseModel):
     """Midplanes in three dimensions that are handed out in wired partitions, which have to be booted."""
 
-    model_config = pydantic.ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(extra="forbid", defer_build=True)
 
     shape: tuple[_Extent, _Extent, _Extent] = pydantic.Field(
         description="numbers of midplanes along x, y and z"

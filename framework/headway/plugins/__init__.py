@@ -6,21 +6,27 @@ calls the hooks that a cycle needs without pluggy's own overhead, in the configu
 each plugin and catching what it raises.
 """
 
-from headway.plugins.calls import HookCaller, Problem
-from headway.plugins.catalogue import (
-    GROUP,
-    PRESETS,
-    Catalogue,
-    PluginConfig,
-    PluginInfo,
-    Preset,
-    check_needs_of,
-    make_plugin,
-    options_of,
-)
-from headway.plugins.contract import options_model, traits_of
-from headway.plugins.enabled import Plugins
-from headway.plugins.traits import Again, Study, Traits
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.inputs.late import late
+
+if TYPE_CHECKING:
+    from headway.plugins.calls import HookCaller, Problem
+    from headway.plugins.catalogue import (
+        GROUP,
+        PRESETS,
+        Catalogue,
+        PluginInfo,
+        check_needs_of,
+        make_plugin,
+        options_of,
+    )
+    from headway.plugins.configured import PluginConfig, Preset
+    from headway.plugins.contract import options_model, traits_of
+    from headway.plugins.enabled import Plugins
+    from headway.plugins.traits import Again, Study, Traits
 
 __all__ = [
     "GROUP",
@@ -41,3 +47,15 @@ __all__ = [
     "options_of",
     "traits_of",
 ]
+
+__getattr__ = late(
+    __name__,
+    {
+        ".calls": "HookCaller Problem",
+        ".catalogue": "GROUP PRESETS Catalogue PluginInfo check_needs_of make_plugin options_of",
+        ".configured": "PluginConfig Preset",
+        ".contract": "options_model traits_of",
+        ".enabled": "Plugins",
+        ".traits": "Again Study Traits",
+    },
+)

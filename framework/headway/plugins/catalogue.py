@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,12 @@ import pydantic
 from headway.decisions import OF_THE_ENGINE, Decision
 from headway.errors import UserError, nearest
 from headway.inputs import InputFiles
+from headway.inputs.entry_points import entry_points
 from headway.inputs.extras import extra_of, how_to_install
 from headway.inputs.python_file import load_file, own_classes
 from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
+from headway.plugins.configured import PluginConfig, Preset
 from headway.plugins.contract import check_attributes, name_of, options_model, traits_of
 from headway.plugins.hook_names import check_hooks, hooks_of, marked, unmarked, warn_of_unmarked
 from headway.plugins.old_names import old_names
@@ -32,32 +34,6 @@ from headway.plugins.traits import TraitError
 
 GROUP = "headway.plugins"
 PRESETS = "headway.presets"
-
-
-@dataclass(frozen=True)
-class PluginConfig:
-    """One enabled plugin: its name, its options, and where that was written."""
-
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    #: Such as ``site.yaml: plugins[2]``; leads error messages.
-    where: str = "plugins"
-    #: The folder of the file where that was written. Options find it as ``beside`` in pydantic's
-    #: validation context, so that files that they name can be relative to it.
-    beside: Path | None = None
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Several plugins under one name (entry point group ``headway.presets``).
-
-    It is enabled like a plugin; options that are given with it go to its first plugin.
-    """
-
-    summary: str
-    #: Names and options, in order.
-    plugins: tuple[tuple[str, Mapping[str, Any]], ...]
-    paper: str = ""
 
 
 @dataclass(frozen=True)

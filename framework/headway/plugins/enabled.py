@@ -10,7 +10,7 @@ import pluggy
 from headway.decisions import Decision
 from headway.errors import Mistakes, UserError
 from headway.hookspecs import PROJECT, HookSpecs
-from headway.inputs import SAVED_AS, InputFiles
+from headway.inputs import SAVED_AS, InputFiles, log
 from headway.plugins.catalogue import Catalogue, PluginConfig, check_needs_of, make_plugin
 from headway.plugins.contract import check_attributes, check_traits, traits_of
 from headway.plugins.hook_names import check_hooks, hooks_of
@@ -60,6 +60,7 @@ class Plugins:
                     check_needs_of(kind, config, capabilities)
                 plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
         mistakes.tell()
+        log.settle()
         brought = catalogue.files()
         plugins.from_files = {name: brought[name] for name in plugins.by_name if name in brought}
         return plugins

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
@@ -12,18 +11,7 @@ from markupsafe import Markup
 import headway
 from headway.report.atomic import writing
 from headway.report.html import page_environment, stylesheet
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts, as a terminal and a page show it."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: Sequence[Sequence[str]]
-    #: How many columns, from the left, are words; the others are figures.
-    words: int
-    note: str = ""
+from headway.report.table import Table
 
 
 def write_campaign_page(

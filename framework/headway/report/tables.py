@@ -16,12 +16,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from headway.decisions import Decision
 from headway.energy import EnergyModel
 from headway.errors import Failure, UserError, nearest
+from headway.inputs.log import logger
 from headway.metrics import Figures, Metric, Summary
 from headway.metrics.energy import EnergyUse, node_energy
 from headway.metrics.figures import JobColumn
@@ -94,12 +94,12 @@ def _further_column(name: str, make: JobColumn, result: RunResult) -> NDArray[np
     try:
         values = np.asarray(make(result), np.float64)
     except Exception as error:  # a plugin's code
-        structlog.get_logger("report").warning(
+        logger("report").warning(
             "no such column in jobs.csv", column=name, message=f"{type(error).__name__}: {error}"
         )
         return nothing
     if values.shape != nothing.shape:
-        structlog.get_logger("report").warning(
+        logger("report").warning(
             "no such column in jobs.csv",
             column=name,
             message=f"expected {len(nothing)} values, found {values.shape}",

@@ -5,7 +5,22 @@ A Unix socket, a line of JSON each way (:mod:`headway.service.protocol`). One th
 makes the scheduler wait. Commands speak to it with :func:`headway.service.client.ask`.
 """
 
-from headway.service.inbox import Inbox, Peer
-from headway.service.server import Server
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.inputs.late import late
+
+if TYPE_CHECKING:
+    from headway.service.inbox import Inbox, Peer
+    from headway.service.server import Server
 
 __all__ = ["Inbox", "Peer", "Server"]
+
+__getattr__ = late(
+    __name__,
+    {
+        ".inbox": "Inbox Peer",
+        ".server": "Server",
+    },
+)

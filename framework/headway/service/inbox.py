@@ -28,7 +28,7 @@ from headway.events import (
 )
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.pools import pool_report
-from headway.journal.latencies import LatencySummary
+from headway.journal.latency_summary import LatencySummary
 from headway.plugins import Problem
 from headway.plugins.calls import problem_of
 from headway.scheduler import Scheduler

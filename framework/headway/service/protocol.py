@@ -18,7 +18,7 @@ from headway.inquiry.reports import (
     PoolList,
     PoolReport,
 )
-from headway.journal.latencies import LatencySummary
+from headway.journal.latency_summary import LatencySummary
 
 #: Bytes of a line, at most.
 MAX_REQUEST = 16 * 1024

@@ -32,22 +32,29 @@ Each file holds one idea, and calls only files that stand above it here:
     which function handles which event, and the whole.
 """
 
-from headway.state.factors import Factor
-from headway.state.foresight import Foreseeable
-from headway.state.news import ENDS_MOVED
-from headway.state.records import (
-    Barrier,
-    Domain,
-    Job,
-    Obstacle,
-    Outlook,
-    PoolState,
-    RunningEntry,
-    Status,
-    Watcher,
-)
-from headway.state.state import State
-from headway.state.tenants import Tenants
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headway.inputs.late import late
+
+if TYPE_CHECKING:
+    from headway.state.factors import Factor
+    from headway.state.foresight import Foreseeable
+    from headway.state.news import ENDS_MOVED
+    from headway.state.records import (
+        Barrier,
+        Domain,
+        Job,
+        Obstacle,
+        Outlook,
+        PoolState,
+        RunningEntry,
+        Status,
+        Watcher,
+    )
+    from headway.state.state import State
+    from headway.state.tenants import Tenants
 
 __all__ = [
     "ENDS_MOVED",
@@ -65,3 +72,15 @@ __all__ = [
     "Tenants",
     "Watcher",
 ]
+
+__getattr__ = late(
+    __name__,
+    {
+        ".factors": "Factor",
+        ".foresight": "Foreseeable",
+        ".news": "ENDS_MOVED",
+        ".records": "Barrier Domain Job Obstacle Outlook PoolState RunningEntry Status Watcher",
+        ".state": "State",
+        ".tenants": "Tenants",
+    },
+)

@@ -15,9 +15,24 @@ they come from placements.
 
 from __future__ import annotations
 
-from headway.view.booking import Booking
-from headway.view.flat import FlatView
-from headway.view.interface import View
-from headway.view.nodes import NodeView
+from typing import TYPE_CHECKING
+
+from headway.inputs.late import late
+
+if TYPE_CHECKING:
+    from headway.view.booking import Booking
+    from headway.view.flat import FlatView
+    from headway.view.interface import View
+    from headway.view.nodes import NodeView
 
 __all__ = ["Booking", "FlatView", "NodeView", "View"]
+
+__getattr__ = late(
+    __name__,
+    {
+        ".booking": "Booking",
+        ".flat": "FlatView",
+        ".interface": "View",
+        ".nodes": "NodeView",
+    },
+)

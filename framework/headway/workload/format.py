@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
+from headway.inputs.entry_points import entry_points
 from headway.inputs.extras import extra_of, how_to_install
 from headway.workload.ended import Ended
 from headway.workload.left_out import LeftOut

@@ -8,11 +8,11 @@ from itertools import accumulate
 from typing import Any
 
 import msgspec
-import structlog
 
 from headway.decisions import Start
 from headway.errors import UserError
 from headway.hookspecs import Plugin
+from headway.inputs.log import logger
 from headway.model import Request
 from headway.report.quantities import duration
 from headway.state import Job, PoolState, State
@@ -36,7 +36,7 @@ from headway_plugins.security.pool_sites import PoolSites
 from headway_plugins.security.sareg_options import SaregOptions
 
 _INF = float("inf")
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 #: Attributes of a job: absolute seconds; what :func:`need_of` reads.
 DEADLINE = "deadline"
 SECURITY = "security"

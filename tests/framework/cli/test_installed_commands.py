@@ -10,6 +10,8 @@ import click
 import pytest
 
 import headway.cli
+from headway.cli import installed
+from headway.cli.installed import COMMAND_LINES, COMMANDS
 
 
 @click.command("greet", short_help="Say good day.")
@@ -20,20 +22,20 @@ def greet(whom: str) -> None:
 
 #: Of the first there is no such module; of the second no such command is installed.
 LINES = {"grow": "Grow a tree.", "gone": "Of a package that is there no longer."}
-SHIPPED = {entry.name: entry for entry in entry_points(group=headway.cli.COMMANDS)}
+SHIPPED = {entry.name: entry for entry in entry_points(group=COMMANDS)}
 
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch):
     entries = {
-        headway.cli.COMMANDS: [
-            EntryPoint("greet", f"{__name__}:greet", headway.cli.COMMANDS),
-            EntryPoint("grow", "no.such.module:grow", headway.cli.COMMANDS),
-            EntryPoint("run", f"{__name__}:greet", headway.cli.COMMANDS),
+        COMMANDS: [
+            EntryPoint("greet", f"{__name__}:greet", COMMANDS),
+            EntryPoint("grow", "no.such.module:grow", COMMANDS),
+            EntryPoint("run", f"{__name__}:greet", COMMANDS),
         ],
-        headway.cli.COMMAND_LINES: [EntryPoint("lines", f"{__name__}:LINES", headway.cli.COMMAND_LINES)],
+        COMMAND_LINES: [EntryPoint("lines", f"{__name__}:LINES", COMMAND_LINES)],
     }
-    monkeypatch.setattr(headway.cli, "entry_points", lambda group: entries.get(group, []))
+    monkeypatch.setattr(installed, "entry_points", lambda group: entries.get(group, []))
 
 
 def run(capsys, *words: str) -> tuple[int, str, str]:
@@ -63,7 +65,7 @@ def test_one_whose_line_is_known_is_listed_without_being_loaded(capsys):
 
 def test_the_lines_of_those_that_ship_are_their_own():
     told = {}
-    for entry in entry_points(group=headway.cli.COMMAND_LINES):
+    for entry in entry_points(group=COMMAND_LINES):
         told.update(entry.load())
     commands = {name: entry.load() for name, entry in SHIPPED.items()}
     assert told == {name: one.get_short_help_str(limit=100) for name, one in commands.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headway.cli.common import job_progress, measured_latencies, reaching_the_cluster, wall_clock
+from headway.cli.common import measured_latencies, reaching_the_cluster, wall_clock
 from headway.cli.dry_run.told import report
 from headway.cli.earlier_runs import first_submissions
 from headway.cli.known_replicas import known_replicas
@@ -30,6 +30,7 @@ def run_copy(asked: Asked, site: Site) -> None:
 
 def _run(asked: Asked, site: Site) -> tuple[RunResult, float]:
     """The run, and when the copy was made (epoch second)."""
+    from headway.cli.screen import job_progress
     from headway.config import live_adapter
     from headway.emulation import emulate
     from headway.emulation.live_copy import Copy

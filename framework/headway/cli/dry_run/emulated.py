@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.cli.common import job_progress, measured_latencies, messages, say
+from headway.cli.common import measured_latencies, messages, say
 from headway.cli.dry_run.given import work_of
 from headway.cli.dry_run.told import in_short, report
 from headway.cli.dry_run.work import Work, first_pool
@@ -67,6 +67,7 @@ def run_workload(asked: Asked, site: Site) -> None:
 
 
 def _run(asked: Asked, site: Site, work: Work) -> _Done:
+    from headway.cli.screen import job_progress
     from headway.experiment.draws import middle
 
     judged = _judged_by(work, asked, site)

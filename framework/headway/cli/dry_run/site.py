@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headway.cli.common import messages, say, set_up_log
 from headway.cli.estimate_options import asked_model
 from headway.errors import UserError
+from headway.inputs.log import set_up_later
 
 if TYPE_CHECKING:
     from headway.cli.dry_run.asked import Asked
@@ -46,7 +48,10 @@ class Site:
             config = load_config(said.config_path, adapters)
         else:
             config = parse_config("mode: dry-run", adapters=adapters)
-        set_up_log(config.log)
+        if asked.work.from_cluster:
+            set_up_log(config.log)
+        else:
+            set_up_later(partial(set_up_log, config.log))
         catalogue = Catalogue(said.plugin_files)
         chosen = enabled(config, catalogue, said.policy, said.config_path is not None)
         plugins = _with_further(chosen, said.further, catalogue)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.metadata import entry_points
 from typing import Any
 
 from headway.errors import UserError
 from headway.experiment.rulebook import comparisons, definitions, runs, workloads
 from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Rule, Stage
+from headway.inputs.entry_points import entry_points
 
 #: Entry points of further rules.
 GROUP = "headway.rules"

@@ -8,7 +8,8 @@ from dataclasses import replace
 from headway.decisions import Reserve, Resize
 from headway.experiment.planned_starts import DRIVE
 from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Stage, rule
-from headway.journal.latencies import QUANTILES, Latencies
+from headway.journal.latencies import Latencies
+from headway.journal.latency_summary import QUANTILES
 
 #: Different models and traces, below which a result may be that of its workload.
 WORKLOADS = 4

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from headway.errors import UserError
 from headway.inputs import text_of
+from headway.inputs.log import logger
 from headway.workload.accounting.records import trace_of
 from headway.workload.ended import Ended
 from headway.workload.format import Format, first_lines, installed
@@ -61,7 +60,7 @@ def history_of(path: Path, context: Mapping[str, Any] | None) -> list[Ended]:
         raise ValueError(str(error)) from error
     if broken:
         first = f"line {broken[0].line_number}: {broken[0].text}"
-        structlog.get_logger("headway.workload").warning(
+        logger("headway.workload").warning(
             "broken lines of a history are left out", file=str(path), lines=len(broken), first=first
         )
     return found
