@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import LocalCluster
 
+from headway.engine import Engine
 from headway.experiment import Campaign, Scenario, Variant
 from headway.experiment.campaign import Row, Task
 from headway.experiment.dask_cluster import DaskCluster, connected
-from headway.experiment.execution import Outcome, Runner, here
+from headway.experiment.execution import Outcome, Runner, here, run_campaign
 from headway.experiment.kept_runs import KeptRuns, Wanted, run_missing, wanted
 from headway.experiment.record import files_of, program
 from headway.plugins import Catalogue, PluginConfig
@@ -162,3 +164,26 @@ def test_the_speed_up_of_four_local_workers(tmp_path: Path) -> None:
         row.values.pop(WORKED, None)
     assert repr(rows) == repr(first)
     print("a worker was killed in the middle: the same rows")
+
+
+def test_a_campaign_of_resamples_beside_its_loops(trace_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three policies on ten resamples of KTH-SP2, in one process: all of it against the engine's loops."""
+    loops: list[float] = []
+    run = Engine.run
+
+    def timed(engine: Engine) -> Any:
+        began = time.process_time()
+        try:
+            return run(engine)
+        finally:
+            loops.append(time.process_time() - began)
+
+    monkeypatch.setattr(Engine, "run", timed)
+    policies = tuple(Variant(name, (PluginConfig(name),)) for name in ("fcfs", "easy", "greedy"))
+    trace = str(trace_dir / "KTH-SP2-1996-2.1-cln.swf.gz")
+    plan = Campaign(policies, (Scenario("kth", 0.0, 100, trace=trace, resample="weeks"),), tuple(range(10)))
+    began = time.process_time()
+    rows = run_campaign(plan)
+    took = time.process_time() - began
+    assert len(rows) == len(loops) == 30
+    print(f"\n{took:.2f} s, {took / sum(loops):.2f} times its loops")

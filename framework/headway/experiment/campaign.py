@@ -12,6 +12,7 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -207,10 +208,24 @@ def workload_facts(scenario: Scenario, seed: int, found: Drawn) -> WorkloadFacts
     )
 
 
+def _read(path: str) -> Trace:
+    """The trace of this file: read once for the tasks of all seeds that run in this process."""
+    if not os.path.isfile(path):
+        return read_trace(path)
+    found = os.stat(path)
+    return _read_as_of(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=1)
+def _read_as_of(path: str, changed: int, size: int) -> Trace:
+    """A trace cannot be changed, so that tasks can share it; a changed file is another trace."""
+    return read_trace(path)
+
+
 def _source(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
     """All jobs and commands of the scenario's model or trace."""
     if scenario.trace:
-        trace = read_trace(scenario.trace)
+        trace = _read(scenario.trace)
         if scenario.resample:
             trace = resampled(trace, scenario.resample, np.random.default_rng(seed))
         inferred = bool(scenario.feedback) and not recorded_chains(trace)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.metrics.jobs import JobColumns, idle_seconds, job_columns, occupations
-from headway.metrics.steps import Steps, smallest_present
+from headway.metrics.steps import Steps, dot, smallest_present
 from headway.model import ClusterDescription, JobDescription
 from headway.model.nodes import sharing_nodes
 from headway.results import JobResult, RunResult
@@ -103,12 +103,12 @@ def system_metrics(
     curves = curves or system_curves(result, columns=columns)
     busy, capacity = curves.busy, curves.capacity
     available = capacity.integral()
-    work = max(0.0, busy.integral() - float(idle_seconds(result, columns) @ columns.allocated))
+    work = max(0.0, busy.integral() - dot(idle_seconds(result, columns), columns.allocated))
 
     def share(amount: float) -> float:
         return amount / available if available > 0 else float("nan")
 
-    idle = np.maximum(0.0, capacity.values - busy.values) @ capacity.durations
+    idle = dot(np.maximum(0.0, capacity.values - busy.values), capacity.durations)
     fragmented, held_back = curves.fragmented.integral(), curves.held_back.integral()
 
     arriving = load = float("nan")

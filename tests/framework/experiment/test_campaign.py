@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
-from headway.experiment import Campaign, Scenario, Variant
+from headway.experiment import Campaign, Scenario, Variant, campaign
 from headway.experiment.campaign import drawn, points, select, write_rows
 from headway.experiment.definition import load_campaign
 from headway.experiment.execution import run_campaign
 from headway.plugins import Catalogue, PluginConfig
+from headway.workload import read_trace
 
 FCFS, EASY = (Variant(name, (PluginConfig(name),)) for name in ("fcfs", "easy"))
 SMALL = {"processors": 64, "days": 2}
@@ -309,3 +310,23 @@ def test_a_wrong_estimate_model_says_where(tmp_path: Path):
     )
     with pytest.raises(UserError, match=r"campaign.yaml: estimates: f-model has no option 'g'"):
         load_campaign(file)
+
+
+def test_a_trace_is_read_once_for_all_seeds_and_again_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    trace = tmp_path / "weeks.swf"
+    line = "{n} {at} -1 10 4 -1 -1 4 10 -1 1 1 1 1 -1 -1 -1 -1\n"
+    trace.write_text(
+        "; MaxProcs: 4\n; UnixStartTime: 0\n; TimeZoneString: UTC\n"
+        + "".join(line.format(n=n, at=n * 86400) for n in range(1, 30))
+    )
+    read: list[str] = []
+    monkeypatch.setattr(campaign, "read_trace", lambda path: [read.append(path), read_trace(path)][1])
+    plan = Campaign((EASY,), (Scenario("weeks", 1.0, 4, trace=str(trace), resample="weeks"),), (1, 2, 3))
+    assert len(run_campaign(plan)) == 3
+    assert read == [str(trace)]
+    with trace.open("a") as file:
+        file.write(line.format(n=30, at=30 * 86400))
+    run_campaign(plan)
+    assert read == [str(trace), str(trace)]
