@@ -8,19 +8,17 @@ from headway.inputs.late import late
 
 if TYPE_CHECKING:
     from headway.resources.free import (
-        MANY,
         UNMANAGED,
-        Bools,
         Free,
-        Ints,
-        Located,
-        bits,
         gres_on_node,
+        gres_on_nodes,
         layout_is_open,
         memory_on_node,
-        nodes_of,
+        memory_on_nodes,
         takes_processors_alone,
     )
+    from headway.resources.located import Located
+    from headway.resources.node_sets import MANY, Bools, Ints, bits, nodes_of
     from headway.resources.nodes import NodeTable
     from headway.resources.offer import Nodes, Offer
     from headway.resources.profile import Profile, next_after
@@ -38,8 +36,10 @@ __all__ = [
     "Profile",
     "bits",
     "gres_on_node",
+    "gres_on_nodes",
     "layout_is_open",
     "memory_on_node",
+    "memory_on_nodes",
     "next_after",
     "nodes_of",
     "takes_processors_alone",
@@ -48,8 +48,10 @@ __all__ = [
 __getattr__ = late(
     __name__,
     {
-        ".free": "MANY UNMANAGED Bools Free Ints Located bits gres_on_node layout_is_open "
-        "memory_on_node nodes_of takes_processors_alone",
+        ".free": "UNMANAGED Free gres_on_node gres_on_nodes layout_is_open memory_on_node memory_on_nodes "
+        "takes_processors_alone",
+        ".located": "Located",
+        ".node_sets": "MANY Bools Ints bits nodes_of",
         ".nodes": "NodeTable",
         ".offer": "Nodes Offer",
         ".profile": "Profile next_after",

@@ -1,20 +1,17 @@
-"""What each node has free, and sets of nodes as numbers."""
+"""What each node has free."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headway.model import Placement, Request
 from headway.model.parts import divided
+from headway.resources.located import Located
+from headway.resources.node_sets import MANY, Ints
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-#: More nodes than these are handled in one array operation, whose own cost is that of about so many.
-MANY = 4
 #: Memory of a node whose batch system does not manage memory: more than any job asks for.
 UNMANAGED = np.int64(1) << 62
 
@@ -39,6 +36,26 @@ def gres_on_node(request: Request, processors: int) -> tuple[tuple[str, int], ..
         return request.gres_per_node
     count = request.chunks(processors)
     return (*request.gres_per_node, *((name, amount * count) for name, amount in request.gres_per_chunk))
+
+
+def memory_on_nodes(request: Request, processors: Ints) -> Ints | int:
+    """:func:`memory_on_node` of several nodes, where the job has so many ``processors`` of each."""
+    if request.exclusive or not (request.memory_per_processor or request.memory_per_chunk):
+        return request.memory_per_node
+    by_size = request.memory_per_processor * processors
+    if request.memory_per_chunk:
+        chunks = processors // (request.processors_per_chunk or 1)
+        by_size = np.maximum(by_size, request.memory_per_chunk * chunks)
+    return np.maximum(request.memory_per_node, by_size)
+
+
+def gres_on_nodes(request: Request, processors: Ints) -> list[tuple[str, Ints | int]]:
+    """:func:`gres_on_node` of several nodes; as with memory."""
+    found: list[tuple[str, Ints | int]] = list(request.gres_per_node)
+    if request.gres_per_chunk and not request.exclusive:
+        chunks = processors // (request.processors_per_chunk or 1)
+        found += [(name, amount * chunks) for name, amount in request.gres_per_chunk]
+    return found
 
 
 def takes_processors_alone(request: Request) -> bool:
@@ -103,15 +120,18 @@ class Free:
 
     def take_at(self, request: Request, place: Located, sign: int = 1) -> None:
         """As :meth:`take`, of a placement's nodes."""
-        if place.arrays is None or not takes_processors_alone(request):
+        if place.arrays is None or request.parts or not (place.clear or takes_processors_alone(request)):
             self.take(request, place.nodes, place.counts, sign)
             return
         self.changes += 1
         nodes, counts = place.arrays
-        if sign > 0:
-            self.processors[nodes] -= counts
-        else:
-            self.processors[nodes] += counts
+        self.processors[nodes] -= counts if sign > 0 else -counts
+        if takes_processors_alone(request):
+            return
+        self.memory[nodes] -= sign * memory_on_nodes(request, counts)
+        for name, amount in gres_on_nodes(request, counts):
+            if name in self.gres:
+                self.gres[name][nodes] -= sign * amount
 
     def has(self, request: Request, nodes: Sequence[int], counts: Sequence[int]) -> bool:
         """Whether ``request`` could take ``counts`` processors of these nodes."""
@@ -147,68 +167,3 @@ class Free:
             np.minimum(self.memory, other.memory),
             {k: np.minimum(v, other.gres[k]) for k, v in self.gres.items()},
         )
-
-
-def bits(nodes: Bools) -> int:
-    """A set of nodes as a number: one bit a node, the first node's being the lowest."""
-    return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
-
-
-def nodes_of(nodes: int) -> list[int]:
-    """The nodes of a set (:func:`bits`), in their order."""
-    if nodes.bit_count() > MANY:
-        octets = np.frombuffer(nodes.to_bytes(nodes.bit_length() + 7 >> 3, "little"), np.uint8)
-        found: list[int] = np.unpackbits(octets, bitorder="little").nonzero()[0].tolist()
-        return found
-    found = []
-    while nodes:
-        lowest = nodes & -nodes
-        found.append(lowest.bit_length() - 1)
-        nodes ^= lowest
-    return found
-
-
-class Located:
-    """A placement by the indices of its nodes, in its order; unknown nodes are left out."""
-
-    __slots__ = ("_bits", "arrays", "clear", "counts", "nodes", "placement", "processors")
-
-    def __init__(self, placement: Placement, index: Mapping[str, int]) -> None:
-        #: Kept here, so that no other object has its identity.
-        self.placement = placement
-        self._bits = -1
-        self.counts = counts = [count for _, count in placement]
-        #: Of all of its nodes.
-        self.processors = sum(counts)
-        try:
-            self.nodes = nodes = [index[name] for name, _ in placement]
-        except KeyError:
-            known = [(index[name], count) for name, count in placement if name in index]
-            self.nodes = nodes = [node for node, _ in known]
-            self.counts = counts = [count for _, count in known]
-        #: All nodes are known, none comes twice, and each has a processor in it.
-        self.clear = len(placement) == len(set(nodes)) and min(counts, default=1) > 0
-        #: The same as arrays, where there are many.
-        self.arrays: tuple[Ints, Ints] | None = None
-        if len(nodes) > MANY:
-            self.arrays = np.array(nodes), np.array(counts)
-
-    @classmethod
-    def ones(cls, placement: Placement, nodes: list[int], bits: int) -> Located:
-        """A placement that has a processor of each of these nodes, of which none comes twice."""
-        made = cls.__new__(cls)
-        made.placement, made.nodes, made._bits = placement, nodes, bits
-        made.processors = count = len(nodes)
-        made.counts = [1] * count
-        made.clear = True
-        made.arrays = (np.array(nodes), np.ones(count, np.int64)) if count > MANY else None
-        return made
-
-    @property
-    def bits(self) -> int:
-        """The set of its nodes (:func:`bits`)."""
-        if self._bits < 0:
-            self._bits = 0
-            for node in self.nodes:
-                self._bits |= 1 << node
-        return self._bits

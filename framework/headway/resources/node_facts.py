@@ -11,14 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import NodeDescription, Placement, Request, Reservation
-from headway.resources.free import (
-    UNMANAGED,
-    Bools,
-    Free,
-    Ints,
-    Located,
-    nodes_of,
-)
+from headway.resources.free import UNMANAGED, Free
+from headway.resources.located import Located
+from headway.resources.node_sets import MANY, Bools, Ints, array_of, nodes_of
 
 #: Once so many nodes of placements were found, where any placement is is found anew: more than the jobs that
 #: run have, or nothing is gained, and little memory.
@@ -34,8 +29,9 @@ class NodeFacts:
         self.descriptions: dict[str, NodeDescription] = {}
         self.index: dict[str, int] = {}
         self.names: list[str] = []
-        #: One processor of each.
-        self._pairs: list[tuple[str, int]] = []
+        #: One processor of each, and the names, as arrays of objects; made anew when there are more nodes.
+        self._ones: NDArray[np.object_] = np.zeros(0, np.object_)
+        self._named: NDArray[np.object_] = np.zeros(0, np.object_)
         self.total: Ints = np.zeros(0, np.int64)
         self.free = Free(np.zeros(0, np.int64), np.zeros(0, np.int64), {})
         #: What the nodes have when they are idle.
@@ -49,6 +45,7 @@ class NodeFacts:
         self._whole_nodes = 0
         #: Power states of nodes that are not on: "asleep", "falling asleep", "waking".
         self.power: dict[str, str] = {}
+        self._is_on: Bools = np.zeros(0, np.bool_)
         #: When a node that is not on is expected to be (absolute seconds); for a node that is not being
         #: woken, seconds from the order to wake it. Nodes that are on are not looked at.
         self._wakes: dict[int, tuple[bool, float]] = {}
@@ -61,6 +58,9 @@ class NodeFacts:
         self._domains: dict[tuple[str, ...], tuple[str, ...]] = {}
         #: The pools of every node, if all have the same; and whether every node is available.
         self._same_pools: tuple[str, ...] | None = ()
+        #: A number for the pools that each node is in; nodes of the same pools have the same number.
+        self._kind: Ints = np.zeros(0, np.int64)
+        self._kinds: dict[tuple[str, ...], int] = {}
         #: No node has, or had, more than one processor.
         self.single = True
         #: The processors of every node, if all have, and had, the same number; else 0.
@@ -78,6 +78,8 @@ class NodeFacts:
         self.moves = 0
         #: By their identity: placements that were looked up.
         self._located: dict[int, Located] = {}
+        #: The placement that was looked up or made last and is not kept.
+        self._passing: Located | None = None
         #: How many nodes the placements had that came since it was empty.
         self._noted = 0
         #: The same of placements that one job after another is given.
@@ -99,6 +101,7 @@ class NodeFacts:
         self.total[at] = self.whole.processors[at] = node.processors
         self.whole.memory[at] = node.memory or UNMANAGED
         self.available[at] = node.available
+        self._kind[at] = self._kinds.setdefault(node.pools, len(self._kinds))
         self._all_available = self._all_available and node.available
         self._overfull = self._has_too_little([at]) or (
             self._overfull and self._has_too_little(np.arange(len(self.names)))
@@ -154,8 +157,8 @@ class NodeFacts:
         at = len(self.names)
         self._located.clear()
         self._kept.clear()
+        self._passing = None
         self.names.append(node.name)
-        self._pairs.append((node.name, 1))
         self.index[node.name] = at
         if at == len(self.total):
             self._grow(max(64, 2 * at))
@@ -173,6 +176,8 @@ class NodeFacts:
         self.available = more(self.available)
         self.behind = more(self.behind)
         self.lenders = more(self.lenders)
+        self._is_on = more(self._is_on, True)
+        self._kind = more(self._kind)
         self.reserved_from = more(self.reserved_from, np.inf)
         self.free, self.whole = (
             Free(more(what.processors), more(what.memory), {k: more(v) for k, v in what.gres.items()})
@@ -192,17 +197,21 @@ class NodeFacts:
         ``passing``."""
         found = self._located.get(id(placement)) or self._kept.get(id(placement))
         if found is None:
-            found = Located(placement, self.index)
-            if not passing:
+            found = self._passing
+            if found is None or found.placement is not placement:
+                found = Located(placement, self.index)
+            if passing:
+                self._passing = found
+            else:
                 self._note(found)
         return found
 
     def _note(self, place: Located) -> None:
         """Where a placement is stays known for a while."""
-        self._noted += len(place.nodes) + 1
+        self._noted += place.known + 1
         if self._noted > _KEPT:
             self._located.clear()
-            self._noted = len(place.nodes) + 1
+            self._noted = place.known + 1
         self._located[id(place.placement)] = place
 
     def keep(self, placement: Placement) -> None:
@@ -213,11 +222,38 @@ class NodeFacts:
 
     def ones(self, nodes: int) -> Placement:
         """A processor of each node of a set (:func:`bits`), in their order; it is located at once."""
-        found = nodes_of(nodes)
-        pairs = self._pairs
-        placement = tuple([pairs[node] for node in found])
-        self._note(Located.ones(placement, found, nodes))
+        if nodes.bit_count() <= MANY:
+            few = tuple([(self.names[node], 1) for node in nodes_of(nodes)])
+            self._note(Located(few, self.index))
+            return few
+        found = array_of(nodes)
+        placement = self._processor_of_each(found)
+        self._note(Located.of(placement, found, np.ones(len(found), np.int64)))
         return placement
+
+    def placed(self, nodes: NDArray[np.intp], counts: Ints) -> Placement:
+        """The placement that has so many processors of each of these nodes. Of many nodes, their places are
+        known until another placement is made or looked up."""
+        if len(nodes) <= MANY:
+            names = self.names
+            return tuple([(names[i], n) for i, n in zip(nodes.tolist(), counts.tolist(), strict=True)])
+        if int(counts.min()) == int(counts.max()) == 1:
+            placement = self._processor_of_each(nodes)
+        else:
+            placement = tuple(zip(self._names_of(nodes), counts.tolist(), strict=True))
+        self._passing = Located.of(placement, nodes.copy(), counts)
+        return placement
+
+    def _processor_of_each(self, nodes: NDArray[np.intp]) -> Placement:
+        if len(self._ones) != len(self.names):
+            self._ones = np.fromiter(((name, 1) for name in self.names), np.object_, len(self.names))
+        return tuple(self._ones[nodes].tolist())
+
+    def _names_of(self, nodes: NDArray[np.intp]) -> list[str]:
+        if len(self._named) != len(self.names):
+            self._named = np.array(self.names, np.object_)
+        names: list[str] = self._named[nodes].tolist()
+        return names
 
     def _has_too_little(self, nodes: Sequence[int] | Ints) -> bool:
         """Whether more is taken of one of these nodes than it has."""

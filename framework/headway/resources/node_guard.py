@@ -8,13 +8,14 @@ from headway.errors import StateError
 from headway.model import Placement, Request
 from headway.model.parts import by_node, placements_of
 from headway.resources.free import (
-    MANY,
-    Ints,
     gres_on_node,
+    gres_on_nodes,
     memory_on_node,
+    memory_on_nodes,
     takes_processors_alone,
 )
 from headway.resources.node_moves import NodeMoves
+from headway.resources.node_sets import MANY, Ints
 
 
 class NodeGuard(NodeMoves):
@@ -44,18 +45,16 @@ class NodeGuard(NodeMoves):
             self._guard_rest(request, name, node, count)
 
     def _is_plainly_there(self, request: Request, placement: Placement, pool: str, free: Ints) -> bool:
-        """Whether many nodes have their processors ``free`` for a request that asks for nothing else (all of
-        them, where it asks for whole nodes), looked at at once; if not, the caller has to look at each node
+        """Whether many nodes have their processors ``free`` for a request (all of them, where it asks for
+        whole nodes), and what else it takes, looked at at once; if not, the caller has to look at each node
         and say why."""
-        if len(placement) <= MANY or self.power or self._same_pools is None or pool not in self._same_pools:
-            return False
-        if not takes_processors_alone(request):
+        if len(placement) <= MANY:
             return False
         place = self.locate(placement)
         if not place.clear or place.arrays is None:
             return False
         nodes, counts = place.arrays
-        if not (self._all_available or self.available[nodes].all()):
+        if not (self._has_all(nodes, pool) and self._has_rest(request, nodes, counts)):
             return False
         left = free[nodes]
         if not request.exclusive:
@@ -63,6 +62,24 @@ class NodeGuard(NodeMoves):
         if np.count_nonzero(left != counts) or np.count_nonzero(self.behind[nodes]):
             return False
         return not np.count_nonzero(left != self.total[nodes])
+
+    def _has_all(self, nodes: Ints, pool: str) -> bool:
+        """Whether all of these nodes can be used, and in this pool."""
+        if not self.pool_mask(pool)[nodes].all() or (self.power and not self._is_on[nodes].all()):
+            return False
+        return self._all_available or bool(self.available[nodes].all())
+
+    def _has_rest(self, request: Request, nodes: Ints, counts: Ints) -> bool:
+        """Whether these nodes have the memory and the generic resources, of which both tiers have their
+        share."""
+        if takes_processors_alone(request):
+            return True
+        if np.count_nonzero(self.free.memory[nodes] < memory_on_nodes(request, counts)):
+            return False
+        return all(
+            name in self.free.gres and not np.count_nonzero(self.free.gres[name][nodes] < amount)
+            for name, amount in gres_on_nodes(request, counts)
+        )
 
     def _guard_shared(self, request: Request, placement: Placement, pool: str) -> None:
         """As :meth:`guard`, for parts that may have the same nodes."""
@@ -77,15 +94,13 @@ class NodeGuard(NodeMoves):
         if shared:
             found = by_node(placement)
             return all(name in self.index and n <= free[self.index[name]] for name, n in found.items())
-        place = self._kept.get(id(placement))
-        if place is not None and place.clear and place.arrays is not None:
+        place = self.locate(placement, passing=True)
+        if not place.clear:
+            return False
+        if place.arrays is not None:
             nodes, counts = place.arrays
             return not np.count_nonzero(free[nodes] < counts)
-        at = [self.index.get(name, -1) for name, _ in placement]
-        if len(set(at)) < len(at) or -1 in at:
-            return False
-        room = free[at].tolist() if at else at
-        return all([0 < count <= most for most, (_, count) in zip(room, placement, strict=True)])
+        return all([count <= free[node] for node, count in zip(place.nodes, place.counts, strict=True)])
 
     def _guard_shape(self, request: Request, placement: Placement) -> None:
         place = self.locate(placement)

@@ -8,12 +8,9 @@ import numpy as np
 
 from headway.model import Placement, Request
 from headway.model.parts import divided
-from headway.resources.free import (
-    Free,
-    Located,
-    nodes_of,
-    takes_processors_alone,
-)
+from headway.resources.free import Free, takes_processors_alone
+from headway.resources.located import Located
+from headway.resources.node_sets import Ints, nodes_of
 from headway.resources.node_times import NodeTimes
 
 
@@ -32,33 +29,51 @@ class NodeMoves(NodeTimes):
     def _move(self, request: Request, placement: Placement, sign: int) -> dict[str, tuple[int, int]]:
         self.moves += 1
         place = self.locate(placement)
-        nodes, counts, arrays = place.nodes, place.counts, place.arrays
         self.free.take_at(request, place, sign)
         if request.exclusive or request.parts:
             whole = place.bits if request.exclusive else 0
-            for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():
+            for part, its_nodes, _ in divided(request, place.nodes, place.counts) if request.parts else ():
                 if part.exclusive:
                     for node in its_nodes:
                         whole |= 1 << node
             self._whole_nodes = self._whole_nodes | whole if sign > 0 else self._whole_nodes & ~whole
         if sign < 0:
             self._located.pop(id(placement), None)
+        arrays = place.arrays
         if not self._overfull and sign > 0:
-            self._overfull = self._has_too_little(nodes if arrays is None else arrays[0])
+            self._overfull = self._has_too_little(place.nodes if arrays is None else arrays[0])
         if self._overfull:
             return self._shares_beside_overfull(place, sign)
-        if self._same_pools is not None and nodes and (self._all_available or arrays is not None):
-            usable = total = place.processors if place.clear else sum(counts)
-            if arrays is not None and not self._all_available:
-                usable = int(self.available[arrays[0]] @ arrays[1])
-            return dict.fromkeys(self._domains_of(self._same_pools), (total, usable))
+        if arrays is not None:
+            return self._shares(*arrays)
+        if self._same_pools is not None and place.known and self._all_available:
+            return dict.fromkeys(self._domains_of(self._same_pools), (sum(place.counts),) * 2)
         shares: dict[str, tuple[int, int]] = {}
-        for node, count in zip(nodes, counts, strict=True):
+        for node, count in zip(place.nodes, place.counts, strict=True):
             usable = count if self.available[node] else 0
-            for domain in self._domains_of(self.descriptions[self.names[node]].pools):
-                total, free = shares.get(domain, (0, 0))
-                shares[domain] = (total + count, free + usable)
+            self._add(shares, self.descriptions[self.names[node]].pools, count, usable)
         return shares
+
+    def _shares(self, nodes: Ints, counts: Ints) -> dict[str, tuple[int, int]]:
+        """The processors of many nodes by domain: all, and the processors on usable nodes."""
+        usable = counts if self._all_available else np.where(self.available[nodes], counts, 0)
+        if self._same_pools is not None:
+            both = int(counts.sum()), int(usable.sum())
+            return dict.fromkeys(self._domains_of(self._same_pools), both)
+        shares: dict[str, tuple[int, int]] = {}
+        kind = self._kind[nodes]
+        for at in sorted(np.unique(kind, return_index=True)[1].tolist()):
+            mine = kind == kind[at]
+            pools = self.descriptions[self.names[nodes[at]]].pools
+            self._add(shares, pools, int(counts[mine].sum()), int(usable[mine].sum()))
+        return shares
+
+    def _add(
+        self, shares: dict[str, tuple[int, int]], pools: tuple[str, ...], count: int, usable: int
+    ) -> None:
+        for domain in self._domains_of(pools):
+            total, free = shares.get(domain, (0, 0))
+            shares[domain] = (total + count, free + usable)
 
     def _shares_beside_overfull(self, place: Located, sign: int) -> dict[str, tuple[int, int]]:
         """As :meth:`take`, after the move: a processor that two jobs have was free for no other job, and is
@@ -73,9 +88,7 @@ class NodeMoves(NodeTimes):
                 left = int(self.free.processors[node])
                 most, least = (left + count, left) if sign > 0 else (left, left - count)
                 usable = max(0, most) - max(0, least)
-            for domain in self._domains_of(self.descriptions[self.names[node]].pools):
-                total, free = shares.get(domain, (0, 0))
-                shares[domain] = (total + count, free + usable)
+            self._add(shares, self.descriptions[self.names[node]].pools, count, usable)
         if sign < 0:
             self._overfull = self._has_too_little(np.arange(len(self.names)))
         return shares

@@ -7,10 +7,8 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from headway.model import Placement, Reservation
-from headway.resources.free import (
-    Bools,
-)
 from headway.resources.node_facts import NodeFacts
+from headway.resources.node_sets import Bools
 from headway.resources.profile import next_after
 
 
@@ -21,6 +19,7 @@ class NodeTimes(NodeFacts):
         """A node's power state since ``time``: "on", "asleep", "falling asleep" or "waking"."""
         self.told += 1
         at = self.index[name]
+        self._is_on[at] = power == "on"
         if power == "on":
             self.power.pop(name, None)
             self._wakes.pop(at, None)
@@ -48,6 +47,9 @@ class NodeTimes(NodeFacts):
     def broken(self, placement: Placement, start: float, end: float, own: str) -> Reservation | None:
         """A reservation other than ``own`` that a job on these nodes during [start, end) would break."""
         if self.reservations:
+            nodes, _ = self.locate(placement, passing=True).as_arrays()
+            if not np.count_nonzero(self.reserved_from[nodes] < end):
+                return None
             for name, _ in placement:
                 for kept in self.reservations.get(self.index.get(name, -1), ()):
                     if kept.id != own and kept.start < end and start < kept.end:

@@ -16,14 +16,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from headway.model import Request
-from headway.resources.free import (
-    Bools,
-    Free,
-    Ints,
-    bits,
-    takes_processors_alone,
-)
+from headway.resources.free import Free, takes_processors_alone
 from headway.resources.node_guard import NodeGuard
+from headway.resources.node_sets import Bools, Ints, bits
 from headway.resources.offer import Offer
 
 _INF = float("inf")

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement, Request
-from headway.resources.free import Free, Ints, bits, nodes_of
+from headway.resources.free import Free
+from headway.resources.node_sets import Ints, array_of, bits
 
 _INF = float("inf")
 
@@ -22,6 +23,9 @@ class Nodes(Protocol):
     #: Processors of each.
     total: Ints
 
+    def placed(self, nodes: NDArray[np.intp], counts: Ints) -> Placement:
+        """The placement that has so many processors of each of these nodes."""
+
 
 class Offer:
     """The nodes that could host a job now; a placement plugin chooses among them.
@@ -31,7 +35,7 @@ class Offer:
     of preference into a placement that satisfies the request's shape.
     """
 
-    __slots__ = ("_feasible", "_names", "_nodes", "_slots", "_total", "free", "request", "time")
+    __slots__ = ("_feasible", "_nodes", "_slots", "_table", "free", "request", "time")
 
     def __init__(
         self,
@@ -44,8 +48,7 @@ class Offer:
     ) -> None:
         """``nodes`` (:func:`bits`): the nodes that can be had as a whole, for a request that takes only whole
         nodes; then there need be no ``slots``."""
-        self._names = table.names
-        self._total = table.total
+        self._table = table
         self.request = request
         self._slots, self._nodes = slots, nodes
         self._feasible: NDArray[np.intp] | None = None
@@ -59,16 +62,18 @@ class Offer:
     def slots(self) -> Ints:
         """How many processors of the job each node could host."""
         if self._slots is None:
-            self._slots = np.zeros(len(self._total), np.int64)
-            whole = nodes_of(self._nodes)
-            self._slots[whole] = self._total[whole]
+            total = self._table.total
+            self._slots = np.zeros(len(total), np.int64)
+            if self._nodes:
+                whole = array_of(self._nodes)
+                self._slots[whole] = total[whole]
         return self._slots
 
     @property
     def feasible(self) -> NDArray[np.intp]:
         """The nodes with at least one usable processor, in table order."""
         if self._feasible is None:
-            self._feasible = self.slots.nonzero()[0]
+            self._feasible = (self.slots > 0).nonzero()[0]
         return self._feasible
 
     @property
@@ -81,8 +86,11 @@ class Offer:
     def take(self, order: NDArray[np.intp] | Sequence[int]) -> Placement | None:
         """The placement that uses nodes in this order of preference; None if the shape does not fit."""
         request = self.request
-        chosen = np.asarray(order, np.intp)
-        chosen = chosen[self.slots[chosen] > 0]
+        if order is self._feasible:
+            chosen = self._feasible
+        else:
+            chosen = np.asarray(order, np.intp)
+            chosen = chosen[self.slots[chosen] > 0]
         required = len(set(request.required_nodes))
         if request.required_nodes:
             required_first = self._required_first(chosen)
@@ -99,10 +107,10 @@ class Offer:
         if request.nodes:
             return self._exactly(request.nodes, required, chosen, slots)
         wanted = request.processors
-        reach = np.cumsum(slots)
+        reach = slots.cumsum()
         if not len(reach) or reach[-1] < wanted:
             return None
-        count = int(np.searchsorted(reach, wanted)) + 1
+        count = int(reach.searchsorted(wanted)) + 1
         if count < required:
             if per_node:
                 return None
@@ -136,11 +144,11 @@ class Offer:
         return self._in_blocks(picked, room, max(wanted, nodes * (self.request.processors_per_chunk or 1)))
 
     def _required_first(self, order: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        wanted = set(self.request.required_nodes)
-        first = [i for i in order if self._names[i] in wanted]
-        if len(first) < len(wanted):
+        wanted, names = set(self.request.required_nodes), self._table.names
+        named = np.fromiter((names[node] in wanted for node in order.tolist()), np.bool_, len(order))
+        if np.count_nonzero(named) < len(wanted):
             return None
-        return np.asarray(first + [i for i in order if self._names[i] not in wanted], np.intp)
+        return np.concatenate([order[named], order[~named]])
 
     def _in_blocks(self, nodes: NDArray[np.intp], room: Ints, wanted: int) -> Placement:
         """``wanted`` processors on these nodes as batch systems share them out (block distribution).
@@ -148,17 +156,19 @@ class Offer:
         In table order, each node gets as many as it has room for while one (or a chunk) is left for
         each node after it. Slurm does so with the nodes it is told, whatever their order.
         """
-        order = np.argsort(nodes)
-        counts = []
+        if len(nodes) == 1:
+            return self._placement(nodes, np.minimum(room, wanted))
+        order = nodes.argsort()
         least = self.request.processors_per_chunk or 1
-        left = wanted
-        for after, most in zip(range(len(order) - 1, -1, -1), room[order].tolist(), strict=True):
-            counts.append(min(most, left - after * least))
-            left -= counts[-1]
-        return self._placement(nodes[order], np.asarray(counts, np.int64))
+        nodes, spare = nodes[order], wanted - len(nodes) * least
+        # Beyond the least, each takes what it has room for, while any is to spare.
+        beyond = (room[order] - least).cumsum()
+        beyond -= np.maximum(np.maximum.accumulate(beyond - spare), 0)
+        counts = beyond + least
+        counts[1:] -= beyond[:-1]
+        return self._placement(nodes, counts)
 
     def _placement(self, nodes: NDArray[np.intp], counts: Ints) -> Placement:
-        names = self._names
         if self.request.exclusive:
-            counts = self._total[nodes]
-        return tuple([(names[i], n) for i, n in zip(nodes.tolist(), counts.tolist(), strict=True)])
+            counts = self._table.total[nodes]
+        return self._table.placed(nodes, counts)

@@ -9,7 +9,8 @@ import numpy as np
 
 from headway.model import Placement, Request
 from headway.model.parts import placements_of
-from headway.resources.free import Bools, Free
+from headway.resources.free import Free
+from headway.resources.node_sets import Bools
 from headway.resources.nodes import NodeTable
 from headway.resources.offer import Offer
 from headway.resources.placing_shared import place_shared

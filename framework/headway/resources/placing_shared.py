@@ -12,7 +12,8 @@ from itertools import permutations
 import numpy as np
 
 from headway.model import Placement, Request
-from headway.resources.free import Bools, Free, Ints
+from headway.resources.free import Free
+from headway.resources.node_sets import Bools, Ints
 from headway.resources.nodes import NodeTable
 from headway.resources.offer import Offer
 

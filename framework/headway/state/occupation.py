@@ -68,7 +68,7 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
 
 def _note_unknown(state: Facts, job: Job) -> None:
     """Remember that the job takes its processors of a node as soon as that node is described."""
-    if len(state.nodes.locate(job.placement).nodes) < len(job.placement):
+    if state.nodes.locate(job.placement).known < len(job.placement):
         for name, _ in job.placement:
             if name not in state.nodes.index:
                 state.on_unknown.setdefault(name, set()).add(job.id)

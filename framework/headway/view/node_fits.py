@@ -116,8 +116,7 @@ class NodeFits(View):
         """Add the job's processors to what is free, and nothing else that it has."""
         if job.taken is not None and not job.behind:
             place = self._state.nodes.locate(job.placement)
-            for node, count in zip(place.nodes, place.counts, strict=True):
-                free.processors[node] += count
+            np.add.at(free.processors, *place.as_arrays())
 
     def _try(
         self,
@@ -213,14 +212,13 @@ class NodeFits(View):
     def _timeline(self) -> Timeline:
         """What every node has left over time, all bookings taken out."""
         table = self._state.nodes
-        index = table.index
         grid = self.resolution
         releases = Releases(self.domain.running, table, self.now, grid)
         timeline = Timeline(self.now, releases, table.free, table.total, grid)
         self._reach = {}
         for booking in self._bookings:
             if booking.room is not None:
-                timeline.book(booking, index)
+                timeline.book(booking, table.locate(booking.placement, passing=True))
         return timeline
 
 

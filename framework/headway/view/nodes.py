@@ -121,9 +121,9 @@ class NodeView(NodeFits):
         for booking in self._bookings:
             if booking.room is not None and end > booking.start:
                 booking.room.take_at(job.request, place)
-                booking.extra -= sum(place.counts)
+                booking.extra -= place.processors
         if self._ahead is not None:
-            self._ahead.reserve(self.now, end, job.request, place.nodes, place.counts)
+            self._ahead.reserve(self.now, end, job.request, place)
 
     def _place_now(self, job: Job, end: float) -> Placement | None:
         free = self._state.nodes.free
@@ -193,9 +193,10 @@ class NodeView(NodeFits):
         booking = Booking(job, start, self.domain.total, self._clock)
         if room is not None:
             booking.placement = placement
+            place = table.locate(placement, passing=True)
             if self._ahead is not None:
-                self._ahead.book(booking, table.index)
-            room.take_at(job.request, table.locate(placement, passing=True))
+                self._ahead.book(booking, place)
+            room.take_at(job.request, place)
             booking.room = room
             booking.extra = int(room.processors @ self._usable)
         # What failed so far failed without this booking; it fails with it as well, so the memo stands.
@@ -368,21 +369,20 @@ class NodeView(NodeFits):
         table = self._state.nodes
         if table.broken(job.placement, before, after, self._state.inside(job)) is not None:
             return False
-        nodes = [table.index[name] for name, _ in job.placement]
-        counts = [count for _, count in job.placement]
+        place = table.locate(job.placement)
         if self.resolution:
             before = rounded_up(before, self.resolution)
             if after <= before:
                 return True
         if self._ahead is not None:
-            if not self._ahead.window(before, after).has(job.request, nodes, counts):
+            if not self._ahead.window(before, after).has(job.request, place.nodes, place.counts):
                 return False
-            self._ahead.reserve(before, after, job.request, nodes, counts)
+            self._ahead.reserve(before, after, job.request, place)
         met = [b for b in self._bookings if b.room is not None and before <= b.start < after]
-        if not all(b.room.has(job.request, nodes, counts) for b in met if b.room is not None):
+        if not all(b.room.has(job.request, place.nodes, place.counts) for b in met if b.room is not None):
             return False
         for booking in met:
             if booking.room is not None:
-                booking.room.take(job.request, nodes, counts)
-                booking.extra -= sum(counts)
+                booking.room.take_at(job.request, place)
+                booking.extra -= place.processors
         return True

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from headway.model import Request
 from headway.model.parts import divided
-from headway.resources import Bools, Free, Ints, bits, memory_on_node
+from headway.resources import Bools, Free, Ints, bits, gres_on_nodes, memory_on_nodes, takes_processors_alone
+from headway.resources.located import Located
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.releases import Releases
@@ -152,59 +153,48 @@ class Timeline:
                     return self.times[step + 1] if step + 1 < len(self.times) else _INF
         return start
 
-    def reserve(
-        self, start: float, end: float, request: Request, nodes: Sequence[int], counts: Sequence[int]
-    ) -> None:
-        """Take what ``request`` uses for ``counts`` processors a node during [start, end)."""
-        if request.parts:
-            for part, its_nodes, its_counts in divided(request, nodes, counts):
-                self.reserve(start, end, part, its_nodes, its_counts)
-            return
+    def reserve(self, start: float, end: float, request: Request, place: Located) -> None:
+        """Take what ``request`` uses at a place during [start, end)."""
         if self._grid:
             end = rounded_up(end, self._grid)
         first, last = self._cut(start), self._cut(end)
-        if first >= last or not nodes:
+        if first >= last or not place.known:
             return
-        at = self._at(self._rows[first:last], np.asarray(nodes))
+        if not request.parts:
+            self._take(first, last, request, *place.as_arrays())
+            return
+        for part, nodes, counts in divided(request, place.nodes, place.counts):
+            if nodes:
+                self._take(first, last, part, np.array(nodes), np.array(counts))
+
+    def _take(self, first: int, last: int, request: Request, nodes: Ints, counts: Ints) -> None:
+        """Take it in these steps."""
+        at = self._at(self._rows[first:last], nodes)
         processors = self._processors.reshape(-1)
         before = processors.take(at)
-        after = before - np.asarray(counts, np.int64)
+        after = before - counts
         processors[at] = after
         taken = (np.maximum(before, 0) - np.maximum(after, 0)).sum(axis=1).tolist()
-        self._take_resources(at, request, counts)
-        others = 0
-        for node, count in zip(nodes, counts, strict=True):
-            if count:
-                others |= 1 << node
-        others = ~others
+        if not takes_processors_alone(request):
+            self._take_resources(at, request, counts)
+        mask = np.zeros(self._processors.shape[1], np.bool_)
+        mask[nodes[counts != 0]] = True
+        others = ~bits(mask)
         sums, whole = self._sums, self._whole
         for step in range(first, last):
             sums[step] -= taken[step - first]
             whole[step] &= others
 
-    def _take_resources(self, at: NDArray[np.intp], request: Request, counts: Sequence[int]) -> None:
+    def _take_resources(self, at: NDArray[np.intp], request: Request, counts: Ints) -> None:
         """Take the memory and the generic resources of ``counts`` processors a node, ``at`` these places."""
-        if request.memory_per_node or request.memory_per_processor or request.memory_per_chunk:
-            memory = [memory_on_node(request, count) for count in counts]
-            self._memory.reshape(-1)[at] -= np.asarray(memory, np.int64)
-        for name, amount in request.gres_per_node:
+        self._memory.reshape(-1)[at] -= memory_on_nodes(request, counts)
+        for name, amount in gres_on_nodes(request, counts):
             if name in self._gres:
                 self._gres[name].reshape(-1)[at] -= amount
-        for name, amount in request.gres_per_chunk if not request.exclusive else ():
-            if name in self._gres:
-                chunks = np.asarray(counts, np.int64) // (request.processors_per_chunk or 1)
-                self._gres[name].reshape(-1)[at] -= amount * chunks
 
-    def book(self, booking: Booking, index: dict[str, int]) -> None:
-        """Take out what a booking keeps."""
-        job = booking.job
-        self.reserve(
-            booking.start,
-            booking.start + job.expected_runtime,
-            job.request,
-            [index[name] for name, _ in booking.placement],
-            [count for _, count in booking.placement],
-        )
+    def book(self, booking: Booking, place: Located) -> None:
+        """Take out what a booking keeps, at its place."""
+        self.reserve(booking.start, booking.start + booking.job.expected_runtime, booking.job.request, place)
 
     def _steps(self, start: float, end: float) -> tuple[int, int]:
         """The steps of [start, end): the first step, and the step after the last."""

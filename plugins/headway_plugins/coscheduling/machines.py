@@ -24,7 +24,7 @@ import numpy as np
 import pydantic
 
 from headway.decisions import Decision
-from headway.resources.free import Bools
+from headway.resources.node_sets import Bools
 from headway.resources.profile import Profile
 from headway.state import Job, PoolState, State
 from headway_plugins.coscheduling.queue_plan import Busy, Queued, free_throughout, on_grain, place, plan
