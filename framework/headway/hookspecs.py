@@ -212,7 +212,8 @@ class HookSpecs:
         ``offer`` holds the nodes that could host it; return ``offer.take(order)`` with your order
         of preference; ``offer.time`` is when the job would start, later than now where it is to be booked.
         None from all plugins: the job does not fit. ``()``: the job must not be placed on
-        any of the nodes now, whatever the other plugins would say.
+        any of the nodes now, whatever the other plugins would say. Do not take ``view`` if ``job`` and
+        ``offer`` suffice: bookings that decide no start are put off only where no plugin looks at it here.
 
         A job that found no place is tried again in each step in which something happened; with the trait
         ``ask_again=Again.DOMAIN`` when something else than arrivals at the queue's tail has happened in its

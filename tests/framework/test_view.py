@@ -375,7 +375,7 @@ def test_no_start_where_the_batch_system_still_shares_out_another(shares_out):
 
 
 def test_which_nodes_requests_may_use_is_kept_for_so_many_alone(monkeypatch):
-    monkeypatch.setattr("headway.view.nodes._KEPT", 4)
+    monkeypatch.setattr("headway.view.node_plans._KEPT", 4)
     bench = Bench("nodes")
     for at in range(20):
         bench.step(begin(f"j{at}"), now=at, jobs=[described(f"j{at}", 1, 1, excluded_nodes=(f"gone{at}",))])

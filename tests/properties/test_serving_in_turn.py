@@ -6,23 +6,30 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import msgspec
-from building import PLACES, emulate, node_cluster, traced
+import pytest
+from building import PLACES, described, emulate, node_cluster, plugged, traced
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_no_oversubscription import NAMES, NODES, Meddler, flat_workloads, node_workloads, reservations
 
-from headway.decisions import SetTimeLimit
+from headway import events as ev
+from headway.decisions import SetTimeLimit, Start
 from headway.energy.profiles import load_profile, with_energy
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, NodeDescription, Request, SwitchDescription
 from headway.plugins import Again
 from headway.resources.profile import Profile
+from headway.scheduler import Scheduler
 from headway.state import Status
 from headway.state.by_size import JobsBySize
-from headway.view import FlatView, View
+from headway.view import FlatView, NodeView, View
 from headway.view.ahead import Ahead
 from headway.workload.jobs import TraceJob, dedicated
+from headway_adapters.emulated import Faults
 from headway_plugins.energy.power_down import PowerDownIdle
+from headway_plugins.placement.best_fit import BestFit
+from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.placement.topology.plugin import Tree
 from headway_plugins.policies.conservative import Conservative, ConservativeOptions
 from headway_plugins.policies.dedicated import Dedicated, DedicatedOptions
 from headway_plugins.policies.easy import Easy
@@ -191,6 +198,100 @@ def test_beside_reservations(jobs, depth, every, kept):
 def test_on_nodes(jobs, place, depth, every, kept):
     cluster = node_cluster(*NODES, pools=("wide", "all"), reservations=kept)
     compare(cluster, jobs, depth, every, PLACES[place], anew=place == "best-fit")
+
+
+#: Two pools that share half of their nodes; on two switches.
+MANY_NODES = tuple(
+    NodeDescription(
+        f"n{at}", 2 + 2 * (at % 2), memory=4, gres=(("gpu", 1),) if at % 3 == 0 else (),
+        pools=(("p",), ("p", "q"), ("q",))[at % 3], features=("fast",) if at % 4 else (),
+    )
+    for at in range(12)
+)  # fmt: skip
+SWITCHES = tuple(
+    SwitchDescription(f"s{side}", nodes=tuple(f"n{at}" for at in range(6 * side, 6 * side + 6)))
+    for side in range(2)
+)
+SHAPES = st.sampled_from(
+    (
+        {}, {}, {}, {"nodes": 2}, {"nodes": 5}, {"exclusive": True}, {"processors_per_node": 2},
+        {"memory_per_processor": 1}, {"memory_per_node": 3}, {"gres_per_node": (("gpu", 1),)},
+        {"features": ("fast",)}, {"required_nodes": ("n1",)}, {"switches": 1, "switches_wait": 9.0},
+    )
+)  # fmt: skip
+
+
+@st.composite
+def long_queues_on_nodes(draw, parts=True):
+    """Many jobs of several shapes, some of which end early."""
+    jobs, submit = [], 0
+    for at in range(draw(st.integers(1, 40))):
+        submit += draw(st.sampled_from([0, 0, 0, 1, 2, 7]))
+        estimate = draw(st.sampled_from([1, 2, 3, 5, 9, 14, 30]))
+        runtime = draw(st.sampled_from([estimate, estimate, estimate // 2, 0]))
+        shape, size = draw(SHAPES), 2 * draw(st.integers(1, 8))
+        if parts and draw(st.integers(0, 9)) == 0:
+            sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
+            asked = [Request(n, estimate, **({"exclusive": True} if n == 3 else {})) for n in sizes]
+            shape, size = {"parts": tuple(asked)}, sum(sizes)
+        pool = draw(st.sampled_from("pq"))
+        jobs.append(traced(f"j{at}", size, estimate, submit, runtime=runtime, pool=pool, **shape))
+    return jobs
+
+
+def seen_on_nodes(serve, jobs, depth, every, place, **more):
+    """What is started and booked, and what bookings leave, if the view serves a queue in this way."""
+    notes = Notes()
+    watched = [notes] if every == 1 else []
+    cluster = node_cluster(*MANY_NODES, pools=("p", "q"), switches=SWITCHES)
+    with patch.object(NodeView, "serve", serve):
+        run = emulate(cluster, jobs, Looking(depth, every), place(), *watched, **more)
+    assert run.problems == []
+    rows = {r.job.id: (r.start_time, r.placement) for r in run.results.values()}
+    return rows, notes.seen, notes.extra
+
+
+@settings(max_examples=300, deadline=None)
+@given(long_queues_on_nodes(), DEPTHS, OFTEN, st.sampled_from([FirstFit, BestFit, Tree]))
+def test_on_nodes_it_is_to_serve_one_job_after_the_other(jobs, depth, every, place):
+    told = [seen_on_nodes(serve, jobs, depth, every, place) for serve in (View.serve, NodeView.serve)]
+    assert told[1] == told[0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(long_queues_on_nodes(), DEPTHS, OFTEN, st.integers(0, 9))
+def test_so_it_is_on_nodes_that_fail_and_where_starts_fail(jobs, depth, every, seed):
+    faults = Faults(
+        node_mtbf=60, node_repair=9, requeue=True, latency=seed % 2, failure_rate=0.1 * (seed % 2)
+    )
+    told = []
+    for serve in (View.serve, NodeView.serve):
+        told.append(seen_on_nodes(serve, jobs, depth, every, FirstFit, faults=faults, seed=seed))
+    assert told[1] == told[0]
+
+
+class Unfit(FirstFit):
+    """First fit that looks at the view, if only at nothing in it."""
+
+    @hookimpl
+    def place(self, offer, view):
+        return super().place(offer)
+
+
+@pytest.mark.parametrize(("place", "made"), [(FirstFit, 1), (Unfit, 200)])
+def test_bookings_on_nodes_that_are_in_no_way_are_not_made(place, made):
+    """Of 201 jobs that do not fit the last is a candidate, which ends before any other job could start."""
+    nodes = tuple(NodeDescription(f"n{at}", 4, pools=("p",)) for at in range(8))
+    one = Scheduler(node_cluster(*nodes, pools=("p",)), plugged(Conservative(ConservativeOptions()), place()))
+    jobs = [described("long", 28, 100, 0)]
+    jobs += [described(f"j{at}", 8 + at % 4, 50, 1) for at in range(200)]
+    jobs.append(described("short", 3, 99, 1))
+    submitted = [ev.JobSubmitted(0.0, job) for job in jobs]
+    made_at_once = one.step(1.0, submitted)
+    assert [decision.job_id for decision in made_at_once if isinstance(decision, Start)] == ["long", "short"]
+    view = one.views["p"]
+    assert len(view._bookings) <= made
+    assert [booking.job.id for booking in view.bookings] == [f"j{at}" for at in range(200)]
 
 
 def due(job, start):

@@ -128,6 +128,13 @@ class Plugins:
         found += [(name, old[hook]) for name, old in self._old.items() if hook in old]
         return sorted(found, key=lambda item: order.get(item[0], len(order)))
 
+    def takes(self, hook: str, argument: str) -> bool:
+        """Whether any plugin with this hook takes this argument."""
+        found = getattr(self.manager.hook, hook).get_hookimpls()
+        return any(argument in impl.argnames for impl in found) or any(
+            hook in old for old in self._old.values()
+        )
+
 
 def _adapt(function: Callable[..., Any], positions: list[int]) -> Callable[..., Any]:
     """Call ``function`` with the chosen arguments of the hook."""

@@ -97,6 +97,8 @@ class NodeTimes(NodeFacts):
 
     def on_times(self, now: float) -> list[float]:
         """The moments after ``now`` from which on more nodes can be on (see :meth:`on_by`)."""
+        if not self._wakes:
+            return []
         return sorted({moment for _, moment in self._waking(now)})
 
     def _waking(self, now: float) -> Iterable[tuple[int, float]]:

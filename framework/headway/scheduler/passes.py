@@ -42,7 +42,7 @@ class Passes:
         self._schedule = caller("schedule")
         self._policies = self._schedule.implementations
         place = caller("place")
-        self._placing = Placing(place, plugins.by_name)
+        self._placing = Placing(place, plugins)
         self._has_order = bool(self._order_queue)
         self._has_preparers = bool(self._prepare)
         #: The plugins that start and book, in configured order.
@@ -81,6 +81,7 @@ class Passes:
         return NodeView(
             domain, self._state, self._clock, self._rng,
             place=placing.find, kind=placing.kind, changes=placing.changes, by_room=placing.by_room,
+            by_offer=placing.by_offer,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ which domains

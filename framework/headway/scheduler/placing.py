@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headway.model import Placement
-from headway.plugins import Again, HookCaller, traits_of
+from headway.plugins import Again, HookCaller, Plugins, traits_of
 from headway.resources import Offer
 from headway.state import Job
 from headway.view import View
@@ -15,9 +15,11 @@ from headway.view import View
 class Placing:
     """The plugins with the hook ``place``, as one."""
 
-    def __init__(self, hook: HookCaller, plugins: Mapping[str, Any]) -> None:
+    def __init__(self, hook: HookCaller, plugins: Plugins) -> None:
         self._hook = hook
-        self._placers = [plugins[name] for name, _ in hook.implementations]
+        #: Where a job is put depends on nothing but the job and what it is offered: no plugin has the view.
+        self.by_offer = not plugins.takes("place", "view")
+        self._placers = [plugins.by_name[name] for name, _ in hook.implementations]
         traits = [traits_of(placer) for placer in self._placers]
         self._kinds = [found for one in traits if (found := one.same_answer) is not None]
         self._changes = [found for one in traits if (found := one.changes_at) is not None]

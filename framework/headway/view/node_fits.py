@@ -24,8 +24,8 @@ class NodeFits(View):
     """Nodes, and which of them a job could have."""
 
     __slots__ = (
-        "_bits", "_by_room", "_changes", "_eligible", "_failed", "_kind", "_known", "_nowhere", "_place",
-        "_reach", "_settled", "_usable", "_without",
+        "_bits", "_by_room", "_changes", "_eligible", "_failed", "_kind", "_known", "_largest", "_nowhere",
+        "_place", "_reach", "_settled", "_usable", "_without",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,8 @@ class NodeFits(View):
         self._known = -1
         self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
         self._bits: dict[tuple[Any, ...], int] = {}
+        #: The processors of the largest node.
+        self._largest = 0
         #: 1 for each node of the domain that can be used.
         self._usable: Ints = np.zeros(0, np.int64)
         #: Shape of a request -> runtimes, and the earliest start that was found for each while what is
@@ -68,7 +70,7 @@ class NodeFits(View):
         """Whether a booking counts on nodes that cannot be on by its start any more: no decision woke them,
         or they are late."""
         on = self._state.nodes.on_from(now)
-        return any(on.get(name, now) > b.start for b in self._bookings for name, _ in b.placement)
+        return any(on.get(name, now) > b.start for b in self.bookings for name, _ in b.placement)
 
     def _settled_nodes(self) -> Bools | None:
         """The nodes without an unconfirmed start whose processors the batch system shares out itself, and
@@ -187,8 +189,7 @@ class NodeFits(View):
 
     def _whole_nodes(self, request: Request) -> int:
         """How many nodes a request certainly needs as a whole."""
-        total = self._state.nodes.total
-        most = int(total.max()) if len(total) else 0
+        most = self._largest
         if request.exclusive:
             return max(request.nodes, -(-request.processors // most) if most else 0, 1)
         return request.nodes if request.nodes and request.processors >= request.nodes * most else 0

@@ -53,6 +53,11 @@ class Timeline:
         self._sums: list[int] = np.maximum(known, 0).sum(axis=1).tolist()
         self._whole = [bits(row == total) for row in known]
 
+    def most(self, start: float, end: float) -> int:
+        """The most processors that are free on all nodes together at any moment of [start, end)."""
+        first, last = self._steps(start, end)
+        return max(self._sums[first:last])
+
     def window(self, start: float, end: float) -> Free:
         """The least that each node with a free processor at ``start`` has at any moment of [start, end), and
         what the other nodes have at ``start``; a new object."""

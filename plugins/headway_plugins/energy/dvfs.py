@@ -43,7 +43,6 @@ from headway.plugins import Again, Traits
 from headway.resources import Offer
 from headway.results import RunResult
 from headway.state import Job, State
-from headway.view import View
 
 #: The attribute of a job that has a deadline of its own: absolute seconds.
 DEADLINE = "deadline"
@@ -163,7 +162,7 @@ class Dvfs(Plugin):
         return tuple(kind.name for kind, _ in self._acceptable(job))
 
     @hookimpl
-    def place(self, job: Job, offer: Offer, view: View) -> Placement | None:
+    def place(self, job: Job, offer: Offer) -> Placement | None:
         acceptable = self._acceptable(job)
         if not acceptable:
             return offer.take(offer.feasible)

@@ -74,6 +74,7 @@ class Tree(Plugin):
         super().__init__(options or TreeOptions())
         self.traits = replace(self.traits, same_answer=self._wishes, changes_at=self._given_up)
         self._tree = SwitchTree((), ())
+        self._table = NodeTable()
         #: By index of the node table: the leaf switch of each node.
         self._leaf: Ints = np.zeros(0, np.int64)
         self._described: tuple[SwitchDescription, ...] = ()
@@ -83,6 +84,7 @@ class Tree(Plugin):
     @hookimpl
     def startup(self, state: State) -> None:
         self._described = self.options.described(state.cluster.switches)
+        self._table = state.nodes
         self._look(state.nodes)
         state.notices.extend(f"topology: {problem}" for problem in self._tree.problems)
         if not self._described:
@@ -146,11 +148,11 @@ class Tree(Plugin):
     # ------------------------------------------------------------------ placing
 
     @hookimpl
-    def place(self, job: Job, offer: Offer, view: View) -> Placement | None:
-        self._look(view.nodes)
+    def place(self, job: Job, offer: Offer) -> Placement | None:
+        self._look(self._table)
         bound = self._bound(job, offer.request, offer.time)
-        placement = self._placed(offer, bound, view.nodes)
-        if placement is None or (bound and self._count(placement, view.nodes) > bound):
+        placement = self._placed(offer, bound, self._table)
+        if placement is None or (bound and self._count(placement, self._table) > bound):
             return ()
         return placement
 
