@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-import numpy as np
-
 from headway.decisions import Start
 from headway.model import Placement
 from headway.resources.profile import Profile, next_after
-from headway.state import Domain, Job, State
+from headway.state import Job
 from headway.view.ahead import Ahead, coarsened, rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
@@ -21,36 +19,11 @@ _INF = float("inf")
 class FlatView(View):
     """A view of a plain count of processors."""
 
-    __slots__ = ("_served", "_turns")
-
-    def __init__(
-        self, domain: Domain, state: State, clock: Callable[[float], str], rng: np.random.Generator
-    ) -> None:
-        super().__init__(domain, state, clock, rng)
-        #: The jobs that were served in turn since the slate was clean, if nothing else was started or booked.
-        self._turns: Turns | None = None
-        #: The cycle in which jobs were served last.
-        self._served = 0
-
-    def _clean_slate(self) -> None:
-        self._turns = None
-
-    def forget(self) -> None:
-        self._turns = None
-        super().forget()
-
-    def _make_owed(self) -> None:
-        if self._turns is not None:
-            self._turns.make_owed()
-
-    def _leave_turns(self) -> None:
-        """What is started, booked or stretched now was not served in turn."""
-        if self._turns is not None:
-            self._turns.make_owed()
-            self._turns = None
+    __slots__ = ()
 
     def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
-        domain, turns = self.domain, self._turns
+        domain = self.domain
+        turns: Turns | None = self._turns
         # A booking of no length takes nothing from a profile, and all from what is told by its start alone.
         # Where jobs may be barred, each start is asked about.
         # Turns know processors only.

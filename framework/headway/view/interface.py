@@ -42,9 +42,9 @@ class View:
     """
 
     __slots__ = (
-        "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_state",
-        "arrivals", "carried", "domain", "fresh", "made", "now", "prepared", "queue", "resolution", "rng",
-        "started", "stopped_at",
+        "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_served", "_state",
+        "_turns", "arrivals", "carried", "domain", "fresh", "made", "now", "prepared", "queue", "resolution",
+        "rng", "started", "stopped_at",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,10 @@ class View:
         self._ahead: Any = None
         #: What is left of the cluster's licences in the future, bookings taken out; made when it is needed.
         self._licensed: LicencesAhead | None = None
+        #: The jobs that were served in turn since the slate was clean, if nothing else was started or booked.
+        self._turns: Any = None
+        #: The cycle in which jobs were served last.
+        self._served = 0
 
     @property
     def free(self) -> int:
@@ -188,16 +192,23 @@ class View:
             self._clean_slate()
 
     def _clean_slate(self) -> None:
-        """A cycle begins that looks at everything: for what a view keeps beside its bookings."""
+        """A cycle begins that looks at everything."""
+        self._turns = None
 
     def _make_owed(self) -> None:
-        """Make the bookings that are owed, where a view puts that off."""
+        """Make the bookings that are owed."""
+        if self._turns is not None:
+            self._turns.make_owed()
 
     def _leave_turns(self) -> None:
-        """The same, for good: what comes now is not served in turn."""
+        """The same, for good: what is started, booked or stretched now was not served in turn."""
+        if self._turns is not None:
+            self._turns.make_owed()
+            self._turns = None
 
     def forget(self) -> None:
         """Drop the policy's bookings; bookings that were prepared for it stay."""
+        self._clean_slate()
         del self._bookings[self.prepared :]
         self._ahead = self._licensed = None
 

@@ -17,37 +17,17 @@ _INF = float("inf")
 class NodeView(NodePlans):
     """A view of a domain of nodes."""
 
-    __slots__ = ("_by_offer", "_served", "_turns")
+    __slots__ = ("_by_offer",)
 
     def __init__(self, *args: Any, by_offer: bool = False, **more: Any) -> None:
         """``by_offer``: where a job is put depends on nothing but the job and what it is offered. The others
         as for :class:`headway.view.node_fits.NodeFits`."""
         super().__init__(*args, **more)
         self._by_offer = by_offer
-        #: The jobs that were served in turn since the slate was clean, if nothing else was started or booked.
-        self._turns: NodeTurns | None = None
-        #: The cycle in which jobs were served last.
-        self._served = 0
-
-    def _clean_slate(self) -> None:
-        self._turns = None
-
-    def forget(self) -> None:
-        self._turns = None
-        super().forget()
-
-    def _make_owed(self) -> None:
-        if self._turns is not None:
-            self._turns.make_owed()
-
-    def _leave_turns(self) -> None:
-        """What is started, booked or stretched now was not served in turn."""
-        if self._turns is not None:
-            self._turns.make_owed()
-            self._turns = None
 
     def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
-        domain, turns, most = self.domain, self._turns, _INF if depth is None else depth
+        domain, most = self.domain, _INF if depth is None else depth
+        turns: NodeTurns | None = self._turns
         if self.queue is domain.queue and not self.started and self._is_plain(jobs):
             if turns is not None:
                 if self._served == self._cycle - 1 and len(jobs) == self.fresh and turns.depth == most:
