@@ -26,7 +26,7 @@ def tables(draw, alike: bool = False) -> NodeTable:
         usable = draw(st.sampled_from((True, True, True, False)))
         gres = (("gpu", draw(st.integers(1, 3))),)
         size = 4 if alike else draw(st.integers(1, 4))
-        table.put(NodeDescription(f"n{at}", size, memory=9, gres=gres, pools=pools, available=usable))
+        table.put(NodeDescription(f"n{at}", size, memory=6, gres=gres, pools=pools, available=usable))
     table.group({pool: pool[0] for pools in POOLS for pool in pools})
     for at in draw(st.sets(st.integers(0, NODES - 1), max_size=2)):
         table.set_power(f"n{at}", "asleep", 0)
@@ -50,7 +50,7 @@ def levels(table: NodeTable) -> list[list[int]]:
     return [array[:NODES].tolist() for array in (free.processors, free.memory, free.gres["gpu"])]
 
 
-@given(tables(), PLACES, SHAPES)
+@given(st.booleans().flatmap(tables), PLACES, SHAPES)
 def test_a_job_takes_and_gives_back_what_it_has_of_each_node(table, place, shape):
     request = Request(sum(count for _, count in place), 10, **shape)
     before, expected = levels(table), levels(table)
