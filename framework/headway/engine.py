@@ -153,7 +153,7 @@ class Engine:
         # What shutdown gives up must be remembered before.
         states = self._states() if self.journal.enabled else {}
         self.scheduler.shutdown()
-        self._report()
+        self.report()
         for told in self.failures.untold():
             self._tell_problem(told)
         if self.journal.enabled:
@@ -198,7 +198,7 @@ class Engine:
             else:
                 self._journalled(now, events)
             if problems or notices:
-                self._report()
+                self.report()
             if on_cycle is not None:
                 on_cycle(now)
         return ends
@@ -287,7 +287,8 @@ class Engine:
                 **_more(decision),
             )
 
-    def _report(self) -> None:
+    def report(self) -> None:
+        """Tell the log what went wrong since this was called last."""
         problems: list[Problem] = self.scheduler.problems
         now = self.scheduler.state.now
         for problem in problems:

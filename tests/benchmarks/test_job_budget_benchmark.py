@@ -37,6 +37,7 @@ ROUNDS = 5
 #: Where the code of each layer stands; the first that is part of a path.
 LAYERS = {
     "engine": "headway/engine.py",
+    "one account": "headway/emulation/",
     "emulated cluster": "headway_adapters/emulated/",
     "step of the scheduler": "headway/scheduler/",
     "order of events": "headway/events.py",
@@ -80,19 +81,24 @@ def test_calls_and_bytecodes_of_each_layer(trace_dir: Path, pattern: str) -> Non
     jobs = jobs[:COUNTED]
     schedules: list[Sequence[Any]] = []
     _, plain = counted(lambda: schedules.append(plain_easy(jobs, processors)))
-    calls, ours = counted(lambda: schedules.append(_emulated(jobs, processors)))
-    assert [r.start_time for r in schedules[0]] == [r.start_time for r in schedules[1]]
-
     print(f"\n{pattern}: plain loop {sum(plain.values()) / COUNTED:.0f} bytecodes a job", file=sys.__stderr__)
-    for name in [*LAYERS, "once a run"]:
-        made = sum(count for code, count in calls.items() if layer_of(code) == name)
-        done = sum(count for code, count in ours.items() if layer_of(code) == name)
-        print(f"  {name:24s}{made / COUNTED:6.1f} calls{done / COUNTED:8.0f} bytecodes", file=sys.__stderr__)
+    for accounts, direct in (("one account", True), ("two accounts", False)):
+        calls, ours = counted(partial(_emulate, jobs, processors, schedules, direct))
+        assert [r.start_time for r in schedules[0]] == [r.start_time for r in schedules[-1]]
+        print(f" {accounts}: {sum(ours.values()) / COUNTED:.0f} bytecodes a job", file=sys.__stderr__)
+        for name in [*LAYERS, "once a run"]:
+            made = sum(count for code, count in calls.items() if layer_of(code) == name)
+            done = sum(count for code, count in ours.items() if layer_of(code) == name)
+            print(
+                f"  {name:24s}{made / COUNTED:6.1f} calls{done / COUNTED:8.0f} bytecodes", file=sys.__stderr__
+            )
 
 
-def _emulated(jobs: Sequence[TraceJob], processors: int) -> Sequence[Any]:
+def _emulate(jobs: Sequence[TraceJob], processors: int, schedules: list[Sequence[Any]], direct: bool) -> None:
+    """Add the schedule of a run of EASY; ``direct``: with one account where that is enough."""
     cluster = ClusterDescription.flat(processors)
-    return emulate(cluster, jobs, [PluginConfig("easy")], Catalogue(), label="easy").jobs
+    result = emulate(cluster, jobs, [PluginConfig("easy")], Catalogue(), label="easy", direct=direct)
+    schedules.append(result.jobs)
 
 
 def test_calls_and_bytecodes_of_a_whole_policy(trace_dir: Path) -> None:
@@ -126,7 +132,8 @@ def test_each_half_of_the_loop_alone(trace_dir: Path, pattern: str) -> None:
         if decisions:
             adapter.apply(moment[0], decisions)
 
-    seconds: dict[str, list[float]] = {"scheduler": [], "emulated cluster": [], "both": [], "plain loop": []}
+    parts = ("scheduler", "emulated cluster", "both", "one account", "plain loop")
+    seconds: dict[str, list[float]] = {part: [] for part in parts}
     for _ in range(ROUNDS):
         _, scheduler = halves()
         gc.collect()
@@ -146,10 +153,11 @@ def test_each_half_of_the_loop_alone(trace_dir: Path, pattern: str) -> None:
         seconds["emulated cluster"].append(process_time() - began)
         assert again == [(now, events) for now, events, _ in course]
 
-        gc.collect()
-        began = process_time()
-        _emulated(jobs, processors)
-        seconds["both"].append(process_time() - began)
+        for part, direct in (("both", False), ("one account", True)):
+            gc.collect()
+            began = process_time()
+            _emulate(jobs, processors, [], direct)
+            seconds[part].append(process_time() - began)
 
         gc.collect()
         began = process_time()

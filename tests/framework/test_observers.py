@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from building import described, plugged
 
-from headway.events import Event, JobEnded, JobSubmitted
+from headway.events import Event, JobEnded, JobSubmitted, NodeUp
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
 from headway.plugins import Traits
@@ -29,6 +29,10 @@ class Arrivals(Looking):
 
 class Anything(Looking):
     traits = Traits(observes=(Event,))
+
+
+class Elsewhere(Looking):
+    traits = Traits(observes=(NodeUp,))
 
 
 class Nothing(Looking):
@@ -68,3 +72,11 @@ def test_one_that_fails_keeps_nothing_from_the_others() -> None:
     log, scheduler = shown(Failing, Arrivals)
     assert log == ["Arrivals JobSubmitted"]
     assert [(p.plugin, p.hook) for p in scheduler.problems] == [("failing", "observe")] * 2
+
+
+def test_a_scheduler_says_whether_plugins_look_at_what_happens_to_jobs():
+    def looks(*plugins: object) -> bool:
+        return Scheduler(ClusterDescription.flat(8), plugged(*plugins)).looks_at_jobs_events
+
+    assert looks(Easy(), Arrivals([])) and looks(Easy(), Anything([]))
+    assert not looks(Easy()) and not looks(Easy(), Nothing([])) and not looks(Easy(), Elsewhere([]))

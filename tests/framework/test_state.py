@@ -790,6 +790,15 @@ def test_a_changed_reservation_replaces_the_old_one():
     assert queued(state) == ["a"]
 
 
+def test_the_end_of_a_prediction_is_not_looked_for_where_something_happens_before():
+    state = flat(8)
+    state.predict = lambda job: 10.0
+    submit(state, described("runs", 5, 100), described("waits", 2, 50), described("large", 5, 50))
+    begin(state, "runs")
+    assert state.next_wakeup() == state.next_wakeup(10.5) == state.now + 10
+    assert state.next_wakeup(10.0) is None
+
+
 def test_a_reservation_wakes_its_pool_at_its_start_and_end():
     state = flat(8)
     reserved(state)

@@ -21,6 +21,7 @@ from headway import decisions as dec
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outcome
 from headway.emulation.delays import Delays
+from headway.emulation.direct import Course
 from headway.model import ClusterDescription
 from headway.model.bundles import Oversubscription
 from headway.results import Activity, CapacityChange, JobResult, NodePower, PartitionStep
@@ -123,7 +124,7 @@ class EmulatedAdapter(ClusterAdapter):
         #: Lets pending jobs go to other pools.
         self.routes = Routes(machine)
         self._tiers = tiers = Tiers(machine, guard, self._rates, sharing, Random(sharing_seed))
-        starts = Starts(machine, guard, self._rates, tiers, bundles)
+        self._starts = starts = Starts(machine, guard, self._rates, tiers, bundles)
         if running:
             starts.begin_with(running)
         sleep = Sleep(machine, failures)
@@ -231,6 +232,11 @@ class EmulatedAdapter(ClusterAdapter):
 
     def _fail_to_carry_out(self, decision: dec.Decision) -> None:
         self._machine.refuse(decision, "injected failure: the command was refused")
+
+    def take_over(self, course: Course) -> None:
+        """Go on from where a run is that began without this machine, on which nothing has happened."""
+        self.moments.reach(course.now, alive=True)
+        self._starts.take_over(course)
 
     def submit(self, job: TraceJob) -> None:
         """A further job, which was unknown when the emulation began.

@@ -64,6 +64,11 @@ class Arrivals:
         self.time = rest[0].job.submit_time if rest else INFINITY
         return {job.job.id: at for at, job in enumerate(self.jobs)}
 
+    def arrived(self, count: int) -> None:
+        """The first ``count`` jobs have come."""
+        self.next = count
+        self.time = self.jobs[count].job.submit_time if count < len(self.jobs) else INFINITY
+
     def ended(self, job_id: str, now: float) -> None:
         """A job has ended: no submission waits for that."""
 

@@ -259,15 +259,15 @@ class Machine:
 
     def results(self) -> list[JobResult]:
         """One record for each job submitted so far, in order of submission."""
-        there = range(self.arrivals.next)
+        there: Sequence[int] = range(self.arrivals.next)
         if self.gone or self.guests:
-            return [self._result(index) for index in (*there, *self.guests) if index not in self.gone]
-        return [self._result(index) for index in there]
+            there = [index for index in (*there, *self.guests) if index not in self.gone]
+        ended = self.ended
+        return [ended[index] if index in ended else self._result(index) for index in there]
 
     def _result(self, index: int) -> JobResult:
-        record = self.ended.get(index)
-        if record is None and self.bundled is not None:
-            record = self.bundled(self.trace(index).job.id)
+        """What became of a job that has not ended."""
+        record = self.bundled(self.trace(index).job.id) if self.bundled is not None else None
         if record is None:
             job = self.trace(index).job
             execution = self.running.get(job.id)

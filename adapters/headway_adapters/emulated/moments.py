@@ -82,9 +82,11 @@ class Moments:
             now = moment
         return self.at(now)
 
-    def reach(self, now: float) -> None:
-        """The clock has come to ``now``, and nothing happened here."""
+    def reach(self, now: float, *, alive: bool = False) -> None:
+        """The clock has come to ``now``, and nothing happened here; ``alive``: a job ran or was to come."""
         self._machine.now = now
+        if alive:
+            self._alive_at = now
 
     @property
     def has_news(self) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from headway import decisions as dec
 from headway import events as ev
+from headway.emulation.direct import Course
 from headway.model import JobDescription
 from headway.workload.jobs import Begun
 from headway_adapters.emulated.agenda import nothing
@@ -92,6 +94,24 @@ class Starts:
             machine.news.append(ev.JobSubmitted(trace.job.submit_time, trace.job))
             execution = Execution.begun(index, trace, begun, machine.now, bounded=self._tiers.told)
             self._go_on(execution, begun.pool)
+
+    def take_over(self, course: Course) -> None:
+        """Have what waits and runs by now in a run that began elsewhere."""
+        machine = self._machine
+        machine.arrivals.arrived(course.arrived)
+        for job_id, index in course.waiting.items():
+            machine.submitted[job_id] = (index, machine.trace(index).job)
+        machine.ended = course.ended
+        for end, _, index, job in sorted(course.running, key=itemgetter(1)):
+            start, limit = job.start_time, job.estimate
+            assert start is not None
+            trace = machine.trace(index)
+            machine.running[job.id] = execution = Execution(
+                index, trace, trace.job, start, limit, trace.runtime, start, pool=trace.job.pool
+            )
+            machine.occupy(execution)
+            machine.agenda.complete(end, execution)
+        machine.news.extend(_JobStarted(machine.now, job.id) for job in course.begun)
 
     def _go_on(self, execution: Execution, pool: str = "") -> None:
         """An execution that is under way has its processors, and is told of (``pool``: as JobStarted)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from headway.config import INSTALLED, emulated_adapter
 from headway.decisions import Decision, PowerUp
 from headway.emulation.collector import quiet_collector
 from headway.emulation.delays import Delays, MeasuredDelays
+from headway.emulation.direct import Direct
 from headway.emulation.left_waiting import left_waiting
 from headway.engine import Engine
 from headway.errors import UserError
@@ -62,6 +64,7 @@ def emulate(
     latencies: Latencies | Delays | None = None,
     about: dict[str, str] | None = None,
     fair_links: bool = False,
+    direct: bool = True,
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
 
@@ -76,7 +79,8 @@ def emulate(
     that fit only with nodes that are down keep their place in the queue. ``tiers``: of pools by name, as with
     :class:`headway.scheduler.Scheduler`. ``latencies``: how long a real
     cluster was measured to take, or something that knows it start by start. ``fair_links``: where the cluster
-    has sites, copies of datasets on one link share its bandwidth.
+    has sites, copies of datasets on one link share its bandwidth. ``direct``: what is plain of the run needs
+    no second account (:mod:`headway.emulation.direct`); the result is the same without it.
 
     The same arguments and seed give the same result.
     """
@@ -86,7 +90,7 @@ def emulate(
         keep_decisions=keep_decisions, journal=journal, config_text=config_text, on_cycle=on_cycle,
         clock=clock, start=start, running=running, power=power, epoch=epoch, cycle=cycle,
         wait_for_down_nodes=wait_for_down_nodes, tiers=tiers, latencies=latencies, about=about,
-        fair_links=fair_links,
+        fair_links=fair_links, direct=direct,
     ).run()  # fmt: skip
 
 
@@ -119,6 +123,7 @@ class _Emulation:
     latencies: Latencies | Delays | None
     about: dict[str, str] | None
     fair_links: bool
+    direct: bool
 
     def run(self) -> RunResult:
         """Set the run up, run it, and say what became of the jobs."""
@@ -203,10 +208,42 @@ class _Emulation:
             on_decisions=parts.keep if self.keep_decisions else None,
         )
         with quiet_collector(len(self.jobs)):
+            if self._may_begin_directly(parts):
+                self._begin_directly(parts, engine)
             reason = engine.run()
         if journal is not None and journal.enabled:
             journal.end_run(str(reason))
         return engine
+
+    def _may_begin_directly(self, parts: _Parts) -> bool:
+        """Whether nothing but jobs and starts was asked of the emulated cluster."""
+        asked = (
+            self.commands, self.chains, self.faults, self.running, self.power, self.latencies,
+            parts.physics.sharing, parts.physics.oversubscription, parts.physics.others,
+            parts.plugins.requiring("policy"), self.journal is not None and self.journal.enabled,
+        )  # fmt: skip
+        return self.direct and self.start is None and not any(asked) and Direct.applies(parts.scheduler)
+
+    def _begin_directly(self, parts: _Parts, engine: Engine) -> None:
+        """Run without the emulated cluster's account as far as that goes; it takes over what is left."""
+        keep, on_cycle, scheduler = (
+            parts.keep if self.keep_decisions else None,
+            self.on_cycle,
+            parts.scheduler,
+        )
+        began = perf_counter()
+        plain = Direct(self.jobs, scheduler, report=engine.report, decided=keep, stepped=on_cycle)
+        plain.run()
+        parts.adapter.take_over(plain.course)
+        if plain.left:
+            now = plain.course.now
+            outcomes = parts.adapter.apply(now, plain.left)
+            if keep is not None:
+                keep(now, plain.left, outcomes)
+            engine.report()
+            if on_cycle is not None:
+                on_cycle(now)
+        engine.wall_seconds += perf_counter() - began
 
     def _result(self, parts: _Parts, engine: Engine) -> RunResult:
         adapter, scheduler = parts.adapter, parts.scheduler
@@ -221,7 +258,7 @@ class _Emulation:
             again=self._again(parts.physics),
             contributed=_contributed(parts.plugins),
             cluster=parts.cluster,
-            jobs=[_judged(job, in_vain) for job in results],
+            jobs=[_judged(job, in_vain) for job in results] if in_vain else results,
             left_waiting=left_waiting(scheduler, _pending(results, in_vain), self.clock),
             failures=engine.failures.of_plugins(scheduler.answered),
             refused=[*self.refused, *held_back, *in_vain.values()],

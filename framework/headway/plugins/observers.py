@@ -28,6 +28,10 @@ class Observers:
     def __bool__(self) -> bool:
         return any(wanted is None or wanted for wanted in self._wanted.values())
 
+    def shows(self, *kinds: type[Event]) -> bool:
+        """Whether a plugin is shown events of one of these kinds."""
+        return any(self._who_wants(kind) for kind in kinds)
+
     def tell_some(self, events: Sequence[Event], state: State, names: Collection[str]) -> None:
         """Show them to these plugins alone."""
         for event in events:

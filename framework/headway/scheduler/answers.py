@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from headway.plugins import HookCaller
 from headway.state import Barrier, Job, State
 
 _INF = float("inf")
+T = TypeVar("T")
 
 #: A plugin's ``bar_jobs`` (:mod:`headway.hookspecs`), and the types of its answers.
 Many = Callable[[Sequence[Job], State], Sequence[Barrier | None]]
@@ -18,34 +19,24 @@ _BARRIER_OR_NONE = {Barrier, type(None)}
 
 def queue_key(hook: HookCaller, state: State, job: Job) -> tuple[Any, ...]:
     """The first answer to ``queue_key``, so that answered and unanswered jobs can be compared."""
-    for name, answer in hook.each(job, state):
-        if isinstance(answer, tuple):
-            return (0, *answer)
-        hook.failed(name, TypeError(f"expected a tuple, found {answer!r}"))
-    return (1,)
+    key = _first(hook, state, job, _key)[1]
+    return (1,) if key is None else (0, *key)
 
 
 def predicted_runtime(hook: HookCaller, state: State, job: Job) -> float | None:
     """The first answer to ``predict_runtime`` that is a time; the job keeps the plugin's name."""
-    job.predicted_by = ""
-    for name, answer in hook.each(job, state):
-        if type(answer) is float and 0 <= answer < _INF:
-            job.predicted_by = name
-            return answer
-        try:
-            seconds = float(answer)
-            if not 0 <= seconds < _INF:
-                raise ValueError("not a time")
-        except (TypeError, ValueError):
-            hook.failed(name, TypeError(f"expected seconds, found {answer!r}"))
-        else:
-            job.predicted_by = name
-            return seconds
-    return None
+    job.predicted_by, seconds = _first(hook, state, job, _seconds)
+    return seconds
 
 
 def barrier_of(hook: HookCaller, state: State, job: Job) -> Barrier | None:
     """The first answer to ``bar_job`` that is a barrier."""
+    return _first(hook, state, job, _barrier)[1]
+
+
+def _first(hook: HookCaller, state: State, job: Job, meant: Callable[[Any], T]) -> tuple[str, T | None]:
+    """What is ``meant`` by the first answer about a job that means anything, and its plugin; "" and None: no
+    answer does. ``meant`` raises :class:`TypeError` for an answer that it does not understand."""
     spent, began = hook.seconds, perf_counter()
     for name, function in hook.implementations:
         try:
@@ -61,10 +52,36 @@ def barrier_of(hook: HookCaller, state: State, job: Job) -> Barrier | None:
         began = ended
         if answer is None:
             continue
-        if isinstance(answer, Barrier):
-            return answer
-        hook.failed(name, TypeError(f"expected a Barrier, found {answer!r}"))
-    return None
+        try:
+            return name, meant(answer)
+        except TypeError as error:
+            # It is the answer that is wrong, wherever that was seen.
+            hook.failed(name, error.with_traceback(None))
+    return "", None
+
+
+def _key(answer: Any) -> tuple[Any, ...]:
+    if isinstance(answer, tuple):
+        return answer
+    raise TypeError(f"expected a tuple, found {answer!r}")
+
+
+def _seconds(answer: Any) -> float:
+    if type(answer) is float and 0 <= answer < _INF:
+        return answer
+    try:
+        seconds = float(answer)
+    except (TypeError, ValueError):
+        seconds = _INF
+    if not 0 <= seconds < _INF:
+        raise TypeError(f"expected seconds, found {answer!r}")
+    return seconds
+
+
+def _barrier(answer: Any) -> Barrier:
+    if isinstance(answer, Barrier):
+        return answer
+    raise TypeError(f"expected a Barrier, found {answer!r}")
 
 
 def barriers_of(hook: HookCaller, many: Many, state: State, jobs: Sequence[Job]) -> Sequence[Barrier | None]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from headway.decisions import Answer, Decision, Start
-from headway.events import Event, JobEnded, JobStarted, in_order
+from headway.events import Event, JobEnded, JobStarted, JobSubmitted, in_order
 from headway.hookspecs import NO_MORE
 from headway.model import ClusterDescription
 from headway.plugins import HookCaller, Plugins, Problem
@@ -48,6 +48,19 @@ def _multiple(cycle: float, now: float) -> float:
     """The first multiple of ``cycle`` that is not before ``now``."""
     count = round(now / cycle)
     return count * cycle if count * cycle >= now else (count + 1) * cycle
+
+
+def _checked(hook: HookCaller, plugin: str, answer: Any, instead: Sequence[Decision] = ()) -> list[Decision]:
+    """A plugin's answer as a list of decisions; ``instead``, and a problem, if it is none."""
+    try:
+        found = list(answer)
+        for item in found:
+            if not isinstance(item, Decision):
+                raise TypeError(f"expected decisions, found {item!r}")
+    except Exception as error:
+        hook.failed(plugin, error)
+        return list(instead)
+    return found
 
 
 class Scheduler:
@@ -100,7 +113,8 @@ class Scheduler:
         self._due: float | None = None
         #: In monitor mode: what was decided before and may still come about.
         self._wishes = Wishes()
-        #: When a step is due even if no event comes; None: never.
+        #: When a step is due even if no event comes; None: never. It may be told a time: what is due then or
+        #: later may be left out.
         self.next_wakeup = state.next_wakeup if cycle is None else self._next_wakeup
         self._handlers = state.handlers
         self._meet_plugins(clock)
@@ -134,6 +148,10 @@ class Scheduler:
         final = not (self._monitor or self._revise or self._veto)
         self._gate = Gate(state, self.problems, final=final)
         self._passes = Passes(state, plugins, self._caller, self._gate, clock, self.rng)
+        shown = self._observers.shows(JobSubmitted, JobStarted, JobEnded)
+        #: Whether submissions, starts and ends themselves matter to :meth:`decide`, or only what they have
+        #: made of the state.
+        self.looks_at_jobs_events = shown or self._passes.alert
         #: The plugins that start and book, in configured order.
         self.policies = self._passes.policies
         ask_plugins(state, plugins, self._caller)
@@ -166,8 +184,12 @@ class Scheduler:
         ``events`` may be in any order; they are applied by time, at equal times completions
         before changes before arrivals.
         """
+        return self.decide(now, self._fold(now, events))
+
+    def decide(self, now: float, events: Sequence[Event]) -> list[Decision]:
+        """What follows from events that are part of the state already, in the order in which they were
+        applied; :attr:`looks_at_jobs_events` says whether anything looks at them."""
         state = self.state
-        events = self._fold(now, events)
         if self._has_observers and events:
             self._observers.tell(events, state)
         if state.wakeups and state.wakeups[0][0] <= now:
@@ -255,8 +277,8 @@ class Scheduler:
         """In batch mode: when the policies are asked next, if something waits for that."""
         return self._due
 
-    def _next_wakeup(self) -> float | None:
-        due, wakeup = self._due, self.state.next_wakeup()
+    def _next_wakeup(self, before: float = _INF) -> float | None:
+        due, wakeup = self._due, self.state.next_wakeup(before)
         if due is None or wakeup is None:
             return wakeup if due is None else due
         return min(due, wakeup)
@@ -300,7 +322,7 @@ class Scheduler:
         if self._wishes:
             self._wishes.forget(state)
         for name, more in self._control.all(state) if self._control.implementations else ():
-            for decision in self._checked(self._control, name, more):
+            for decision in _checked(self._control, name, more):
                 if self._gate.let_through(name, "control", decision):
                     decisions.append(decision)
         if not decisions:
@@ -358,7 +380,7 @@ class Scheduler:
         for name, function in self._revise.implementations:
             answer = self._revise.call(name, function, decisions, self.state)
             if answer is not None:
-                decisions = self._checked(self._revise, name, answer, decisions)
+                decisions = _checked(self._revise, name, answer, decisions)
         if self._veto:
             decisions = self._without_vetoed(wished, decisions)
         return self._gate.adopt(decisions)
@@ -380,20 +402,6 @@ class Scheduler:
             for decision in kept
             if id(decision) in before or getattr(decision, "job_id", None) not in gone
         ]
-
-    def _checked(
-        self, hook: HookCaller, plugin: str, answer: Any, instead: Sequence[Decision] = ()
-    ) -> list[Decision]:
-        """A plugin's answer as a list of decisions; ``instead``, and a problem, if it is none."""
-        try:
-            found = list(answer)
-            for item in found:
-                if not isinstance(item, Decision):
-                    raise TypeError(f"expected decisions, found {item!r}")
-        except Exception as error:
-            hook.failed(plugin, error)
-            return list(instead)
-        return found
 
     def _vetoed(self, decision: Decision) -> bool:
         reason = self._veto.first(decision, self.state)

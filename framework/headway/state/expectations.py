@@ -71,20 +71,21 @@ def expect(state: Facts, job: Job, runtime: float) -> None:
         set_expected_end(state, job, state.now + runtime)
 
 
-def next_wakeup(state: Facts) -> float | None:
+def next_wakeup(state: Facts, before: float = _INF) -> float | None:
     """When something becomes due by the clock alone (begin times, reservations, retries, and jobs that
-    outlive what they were predicted)."""
+    outlive what they were predicted). ``before``: what becomes due then or later may be left out."""
     due = state.wakeups[0][0] if state.wakeups else None
     if state.predict is None:
         return due
-    outlived = next_outlived(state)
+    outlived = next_outlived(state, before)
     if due is None or outlived is None:
         return outlived if due is None else due
     return min(due, outlived)
 
 
-def next_outlived(state: Facts) -> float | None:
+def next_outlived(state: Facts, before: float = _INF) -> float | None:
     """When the next running job outlives its prediction, in domains where that may let a job start.
+    ``before``: what happens then or later may be left out.
 
     It follows from the ends that are expected now, so a prediction that came true or was corrected costs no
     look.
@@ -95,7 +96,9 @@ def next_outlived(state: Facts) -> float | None:
         while predicted and predicted[0][0] <= now:
             # A job that has outlived its prediction is here again once it is given more time.
             heappop(predicted)
-        if not predicted or not (domain.queue or domain.background) or not _may_start(state, domain):
+        if not predicted or predicted[0][0] >= before:
+            continue
+        if not (domain.queue or domain.background) or not _may_start(state, domain):
             continue
         entry = predicted[0]
         while not _is_there(state, entry):

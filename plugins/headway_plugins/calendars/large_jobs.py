@@ -55,6 +55,7 @@ class LargeJobs(Plugin):
 
     Options = LargeJobsOptions
     traits = Traits(
+        observes=(NodeUp, PoolChanged),
         ask_again=Again.DOMAIN,
         paper=(
             "Y. Aridor et al.: Open Job Management Architecture for the Blue Gene/L Supercomputer: "

@@ -103,6 +103,7 @@ class Elastic(Plugin):
     Options = ElasticOptions
     traits = Traits(
         needs=(SetTimeLimit,),
+        observes=(ElasticCommandReceived, JobEnded, DecisionFailed),
         paper=(
             "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime "
             "Elasticity in a Parallel Processing Environment, 2012"

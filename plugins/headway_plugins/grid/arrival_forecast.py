@@ -84,7 +84,10 @@ class ArrivalForecast(Plugin):
     """Tell how likely it is that a job comes soon, from the silences between each user's jobs."""
 
     Options = ArrivalForecastOptions
-    traits = Traits(paper="E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005")
+    traits = Traits(
+        observes=(JobSubmitted,),
+        paper="E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005",
+    )
 
     def __init__(self, options: ArrivalForecastOptions | None = None) -> None:
         super().__init__(options or ArrivalForecastOptions())

@@ -38,7 +38,10 @@ class ReserveShort(Plugin):
     """Keep a share of the processors for jobs with short estimates."""
 
     Options = ReserveShortOptions
-    traits = Traits(paper="E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005")
+    traits = Traits(
+        observes=(JobChanged,),
+        paper="E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005",
+    )
 
     def __init__(self, options: ReserveShortOptions | None = None) -> None:
         super().__init__(options or ReserveShortOptions())

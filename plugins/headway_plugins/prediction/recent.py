@@ -104,7 +104,10 @@ class Recent:
     """Predicts the mean runtime of the user's last two jobs."""
 
     Options = RecentOptions
-    traits = Traits(paper="Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007")
+    traits = Traits(
+        observes=(JobSubmitted, JobEnded, JobStarted, JobRequeued, JobSuspended, JobResumed),
+        paper="Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007",
+    )
 
     def __init__(self, options: RecentOptions) -> None:
         self._jobs = options.jobs
