@@ -53,7 +53,7 @@ def bare_seconds(
     return process_time() - began, results
 
 
-@pytest.mark.parametrize("pattern", ["SDSC-BLUE*", "KTH-SP2*", "HPC2N*"])
+@pytest.mark.parametrize("pattern", ["SDSC-BLUE*", "HPC2N*", "CTC-SP2*", "SDSC-SP2*", "KTH-SP2*"])
 def test_easy_over_a_whole_trace(trace_dir: Path, pattern: str) -> None:
     jobs, processors = workload(trace_dir, pattern)
     ours, plain, tuned = [], [], []
