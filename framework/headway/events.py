@@ -378,6 +378,22 @@ class SitePolicyChanged(Event, frozen=True):
     policy: SitePolicy
 
 
+class ClusterSilent(Event, frozen=True):
+    """A cluster does not answer since ``time``. What is known of it stands, and nothing is news meanwhile."""
+
+    #: Its name in a federation; "": the cluster itself.
+    cluster: str = ""
+    #: What its adapter was told, or what failed.
+    reason: str = ""
+
+
+class ClusterAnswers(Event, frozen=True):
+    """A cluster that was silent answers again; what happened there meanwhile comes with this event."""
+
+    #: Its name in a federation; "": the cluster itself.
+    cluster: str = ""
+
+
 class DecisionFailed(Event, frozen=True):
     """The batch system did not carry a decision out; what it said."""
 
@@ -429,6 +445,8 @@ AnyEvent = (
     | DatasetLost
     | CopyFailed
     | SitePolicyChanged
+    | ClusterSilent
+    | ClusterAnswers
     | DecisionFailed
     | Tick
 )

@@ -15,7 +15,8 @@ Decisions that we took:
 - A cluster that does not answer at the start is asked again after 2, 4, ... 30 s. When it answers it
   joins: its pools come as ``PoolChanged``, its nodes as ``NodeUp``, its reservations as
   ``ReservationMade``, and only then its jobs. That all clusters are silent at the start is a failure.
-- Later outages are the adapters' own matter: they wait for their cluster and tell nothing.
+  Until its jobs are told it is silent (:mod:`headway_adapters.federation.silence`).
+- Later outages are the adapters' own matter: they wait for their cluster and tell that it is silent.
 - What one cluster can carry out, the federation offers; a decision that its cluster cannot carry out
   is refused with the names of both. Nodes of several clusters in one ``PowerUp`` or ``PowerDown`` are
   shared out; in any other decision that is refused. Jobs go to another cluster by ``Route``
@@ -66,6 +67,7 @@ from headway_adapters.federation.live_routes import LiveRoutes, Settled
 from headway_adapters.federation.member import Member
 from headway_adapters.federation.names import LICENCE, POOL, Elsewhere, Names
 from headway_adapters.federation.passage import Passage
+from headway_adapters.federation.silence import Silences, outage_of
 from headway_adapters.polling.bell import Bell
 
 #: How long the federation waits for one cluster before it goes on without it.
@@ -130,6 +132,7 @@ class Federation(ToldBefore):
             self._names, trusted=lambda name: name in self._routes.able, is_open=self._routes.open,
             noticed=self._routes.look,
         )  # fmt: skip
+        self._silences = Silences()
         #: What joined after the start, until it is told.
         self._joining: list[ev.Event] = []
         #: Refusals of our own, until they are told.
@@ -269,6 +272,7 @@ class Federation(ToldBefore):
             self._now = max(self._now, told.now)
             # Before it has told its jobs it was woken for nothing.
             heard = heard or bool(told.events) or not member.begun
+            events += self._silences.begins(member, told.now)
             member.begun = True
             outward = self._outward(member, told.events)
             self._handlers.told(member, outward)
@@ -298,6 +302,8 @@ class Federation(ToldBefore):
             if isinstance(event, ev.PoolChanged):
                 pool = self._hours.of(member.name, self._composition.among(member, event.pool))
                 found[at] = msgspec.structs.replace(event, pool=pool)
+            elif isinstance(event, ev.ClusterSilent | ev.ClusterAnswers):
+                found[at] = self._silences.of(member.name, event)
             elif isinstance(event, ev.ReservationEnded):
                 self._names.forget(event.reservation_id)
             elif isinstance(event, ev.DecisionFailed) and isinstance(event.decision, d.Reserve):
@@ -306,6 +312,7 @@ class Federation(ToldBefore):
 
     def _moment(self, events: list[ev.Event]) -> tuple[float, Sequence[ev.Event]]:
         self._now = max(self._now, self._clock())
+        events += self._silences.not_begun(self._members.values(), self._now)
         events += self._refused
         self._refused = []
         self._copies.note(events)
@@ -396,10 +403,7 @@ class Federation(ToldBefore):
     def outages(self) -> Sequence[Outage]:
         found = []
         for name, member in self._members.items():
-            outage = member.outage
-            if outage is None and member.began is not None and not member.asked.is_set():
-                outage = Outage(name, member.began, "no answer yet")
-            if outage is not None:
+            if (outage := outage_of(member)) is not None:
                 found.append(outage)
             found += [msgspec.structs.replace(one, cluster=name) for one in member.adapter.outages()]
         return found

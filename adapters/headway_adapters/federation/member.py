@@ -180,6 +180,7 @@ class Member:
         return False
 
     def _serve(self) -> None:
+        failed = False
         while True:
             order = self._inbox.get()
             if self._closing.is_set():
@@ -196,11 +197,16 @@ class Member:
                 # An adapter waits for its cluster by itself; what it gives up is tried again.
                 self._log.error("a cluster's adapter failed; it is asked again", error=str(error))
                 self._closing.wait(_FIRST_PAUSE)
-                moment = self._clock(), ()
+                silent = [] if failed else [ev.ClusterSilent(self._clock(), reason=str(error))]
+                failed = True
+                self._say(Told(now=self._clock(), events=silent))
+                continue
             if moment is None:
                 self._say(Told(ended=True))
                 return
-            self._say(Told(now=moment[0], events=moment[1]))
+            answers = [ev.ClusterAnswers(moment[0])] if failed else []
+            failed = False
+            self._say(Told(now=moment[0], events=[*answers, *moment[1]]))
 
     def _apply(self, order: Order) -> None:
         try:

@@ -20,7 +20,8 @@ is pending again, held for a moment between the two. A job may stay forced in LS
 The holder of a job. LSF knows one hold (PSUSP), the user's or an administrator's: it keeps headway away from
 the job until ``bresume``. No other word is needed for that.
 
-An outage (mbatchd down, hanging, or talking nonsense) is not news about jobs: no event comes of it.
+An outage (mbatchd down, hanging, or talking nonsense) is not news about jobs: all that comes
+of it is `ClusterSilent`.
 Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.polling`).
 """
 

@@ -18,7 +18,8 @@ Nothing needs to be taken over or held, and so nothing has to be undone when a s
 The jobs' ends come from PBS's history (``job_history_enable``); a job that is gone without a word there
 has vanished.
 
-An outage (server down, hanging, or talking nonsense) is not news about jobs: no event comes of it.
+An outage (server down, hanging, or talking nonsense) is not news about jobs: all that comes
+of it is `ClusterSilent`.
 """
 
 from __future__ import annotations

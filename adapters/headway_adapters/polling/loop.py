@@ -64,6 +64,8 @@ class Loop(Generic[DetailT, PayloadT]):
         self._described: Snapshot | None = None
         #: How much of each licence there was when the engine was told last.
         self._told_licences: Mapping[str, int] = {}
+        #: Whether the system is silent, as the engine was told last.
+        self._silent = False
         #: The time that was told last.
         self._now = -math.inf
 
@@ -155,6 +157,7 @@ class Loop(Generic[DetailT, PayloadT]):
     def _take_in(self) -> Sequence[ev.Event] | None:
         """Take in a look that is done; None when it brought nothing to tell."""
         look = self._looker.finish(self._flights.begin_anew)
+        self._tell_silence()
         if look is None:
             return None
         self._notes.odd(look.notes)
@@ -169,6 +172,17 @@ class Loop(Generic[DetailT, PayloadT]):
         if not events and not first and not self._told:
             return None
         return ev.in_order(events)
+
+    def _tell_silence(self) -> None:
+        """Say that the system does not answer, and with the first look after that that it does."""
+        outage = self._looker.outage
+        if self._silent == (outage is not None):
+            return
+        self._silent = outage is not None
+        if outage is not None:
+            self._told.append(ev.ClusterSilent(outage.since, reason=outage.message))
+        else:
+            self._told.append(ev.ClusterAnswers(self._clock()))
 
     def _lay_over(self, look: Look[DetailT]) -> tuple[Look[DetailT], Snapshot | None]:
         """Give the overlay a look, completed from the look before. Answers it so, and what was shown before,

@@ -46,8 +46,8 @@ To do this, the class has the parts of the adapter that it extends:
 
 :meth:`learn` and :meth:`look` raise :class:`headway.errors.Failure` (best
 :class:`headway_adapters.polling.client.Unanswered`) when the system does not answer or talks nonsense; that
-is an outage: no event comes of it, and looks are tried again with growing pauses. So is any other
-exception of a look (output that no reader foresaw), which is logged with its traceback. An answer about
+is an outage: `ClusterSilent` is all that is told, and looks are tried again with growing pauses. So is any
+other exception of a look (output that no reader foresaw), which is logged with its traceback. An answer about
 one job that is not understood costs that job a look (:attr:`Look.unread`), never the others.
 """
 

@@ -14,8 +14,9 @@ The submit filter's hold looks like a user's and is told apart by its AdminComme
 word at the end of the user's comment. A running job is held, too: that changes nothing until it is
 requeued, and then Slurm does not start it by itself, whether headway is there or not.
 
-An outage (slurmctld down, hanging, or talking nonsense) is not news about jobs: no event comes
-of it. Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.polling`).
+An outage (slurmctld down, hanging, or talking nonsense) is not news about jobs: all that comes
+of it is `ClusterSilent`. Looking, waiting and confirming are every adapter's
+(:mod:`headway_adapters.polling`).
 """
 
 from __future__ import annotations

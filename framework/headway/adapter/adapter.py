@@ -155,8 +155,9 @@ class ClusterAdapter(abc.ABC):
         :func:`headway.events.in_order`. The first call reports every job that exists. Returns
         None when nothing can happen any more (an emulation's end).
 
-        A cluster that does not answer is waited for, not an error: the call returns no events
-        at ``deadline`` and the adapter logs the outage.
+        A cluster that does not answer is waited for, not an error: the adapter tells
+        :class:`headway.events.ClusterSilent` once and logs the outage, the call returns no other events
+        at ``deadline``, and with what happened meanwhile comes :class:`headway.events.ClusterAnswers`.
         """
 
     @abc.abstractmethod

@@ -26,8 +26,8 @@ Each file holds one idea, and calls only files that stand above it here:
     that were decided and not confirmed; what every start must pass;
 ``domains``
     pools that share nodes;
-``plain``, ``lifecycle``, ``running``, ``frequency``, ``capacity``
-    how plain jobs come and go; what each event does to jobs, pools and nodes;
+``plain``, ``lifecycle``, ``running``, ``frequency``, ``capacity``, ``silence``
+    how plain jobs come and go; what each event does to jobs, pools and nodes; clusters that do not answer;
 ``fold``, ``state``
     which function handles which event, and the whole.
 """

@@ -57,6 +57,9 @@ class Facts:
         self.licences: Licences | None = None
         #: Which site of a federation has which dataset; None: no sites are configured.
         self.catalogue = Catalogue(cluster.sites) if cluster.sites is not None else None
+        #: Clusters that do not answer, by name (of a single one ""), and since when
+        #: (:mod:`headway.state.silence`).
+        self.silent: dict[str, float] = {}
         #: Things in events that made no sense, for the log; drained by the scheduler.
         self.anomalies: list[str] = []
         #: Called for each job that arrives, before it is queued; not for a job that ends in the same step.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headway import events as ev
-from headway.state import capacity, copies, frequency, licences, lifecycle, reservations, running
+from headway.state import capacity, copies, frequency, licences, lifecycle, reservations, running, silence
 from headway.state.facts import Facts
 
 
@@ -46,6 +46,8 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.DatasetCopied: copies.copied,
     ev.DatasetLost: copies.lost,
     ev.CopyFailed: copies.copy_failed,
+    ev.ClusterSilent: silence.fell_silent,
+    ev.ClusterAnswers: silence.answers,
     ev.JobCheckpointed: nothing,
     ev.ElasticCommandReceived: nothing,
     ev.ReservationRequested: nothing,

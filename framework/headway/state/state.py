@@ -25,6 +25,7 @@ from headway.state import (
     queues,
     reasons,
     reservations,
+    silence,
     waiting,
     wakeups,
     watchers,
@@ -78,6 +79,7 @@ class State(Facts):
     most_in = pool_share.most_in
     most_of = pool_share.most_of
     watch_tenants = moves.watch_tenants
+    silent_since = silence.silent_since
     why_not_resumed = lending.why_not_resumed
     remaining = lending.remaining
 

@@ -85,6 +85,8 @@ class Kept(msgspec.Struct):
     #: Names of the reservations to which their jobs are bound.
     bound: list[str] = []
     losses: list[str] = []
+    #: Names of the parts that count as lost only because their site does not answer.
+    unheard: list[str] = []
     #: Site and name of what a site did not give back.
     leaks: list[tuple[str, str]] = []
     rows: list[list[Any]] = []

@@ -6,7 +6,7 @@ for Parallel Processing, 2005, section 5. The phases are :mod:`.live_metajob`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from random import Random
 
 from headway.decisions import Tell
@@ -15,7 +15,7 @@ from headway_plugins.coscheduling import watching
 from headway_plugins.coscheduling.calls import Call
 from headway_plugins.coscheduling.live_metajob import LiveMetajob
 from headway_plugins.coscheduling.machines import MachineOptions
-from headway_plugins.coscheduling.metajob_letters import of_loss
+from headway_plugins.coscheduling.metajob_letters import of_loss, of_return
 from headway_plugins.coscheduling.metajob_options import MetajobOptions
 from headway_plugins.coscheduling.metajob_status import rule_in_words
 from headway_plugins.coscheduling.recovery import promised
@@ -48,7 +48,7 @@ class Course:
                 if call is not None:
                     return call
             elif kept.phase == "giving back":
-                for name in live.reserved(state):
+                for name in self._in_reach(live, state):
                     failed = live.failures.get(name, 0)
                     if failed <= TRIES:
                         return Call("cancel", live.machine_of(name), name, attempt=failed + 1)
@@ -91,7 +91,7 @@ class Course:
 
     def _gave_back(self, live: LiveMetajob, state: State) -> None:
         kept = live.kept
-        kept.leaks = [(live.machine_of(name), name) for name in live.reserved(state)]
+        kept.leaks = [(live.machine_of(name), name) for name in self._in_reach(live, state)]
         for site, name in kept.leaks:
             state.anomalies.append(f"metajob {kept.id}: {site} does not give reservation {name} back")
         self.promises += 1
@@ -101,10 +101,32 @@ class Course:
             live.rest(kept.after, state.now)
             self._free(live, state)
 
+    def is_silent(self, machine: str, state: State) -> bool:
+        """Whether a machine's site does not answer."""
+        known = self._options.machines.get(machine)
+        return known is not None and state.silent_since(known.pool) is not None
+
+    def _in_reach(self, live: LiveMetajob, state: State) -> Iterator[str]:
+        """The reservations of a metajob that are given back now. What is at a silent site is a stray when the
+        site answers again."""
+        for name in live.reserved(state):
+            if name in state.foreseen or not self.is_silent(live.machine_of(name), state):
+                yield name
+
+    def _due(self, live: LiveMetajob, state: State) -> float:
+        """When a part is over, or a site has been silent for too long."""
+        kept = live.kept
+        times = [part.end for part in kept.parts]
+        for part in kept.parts:
+            since = state.silent_since(self._options.machines[part.site].pool)
+            if since is not None and part.name not in kept.unheard:
+                times.append(since + self._options.patience)
+        return min(times, default=0.0)
+
     def _keep(self, live: LiveMetajob, state: State) -> Call | None:
         """Losses, parts that are over, jobs that are to be bound."""
         kept = live.kept
-        if live.looked != self.happened or min((part.end for part in kept.parts), default=0) <= state.now:
+        if live.looked != self.happened or self._due(live, state) <= state.now:
             live.looked = self.happened
             self._look(live, state)
             if kept.phase != "reserved":
@@ -114,6 +136,8 @@ class Course:
             self._free(live, state)
             return None
         for part in kept.parts:
+            if self.is_silent(part.site, state):
+                continue
             job_id = live.job_of(part.name)
             failed = live.failures.get(part.name, 0)
             if job_id and job_id not in state.jobs:
@@ -121,22 +145,32 @@ class Course:
                     return Call("cancel", part.site, part.name, attempt=failed + 1)
             elif job_id and part.name not in kept.bound and failed < TRIES:
                 return Call("bind", part.site, part.name, job=kept.id, attempt=failed + 1)
-        wake(state, self._options.machines, min(part.end for part in kept.parts))
+        wake(state, self._options.machines, self._due(live, state))
         return None
 
     def _look(self, live: LiveMetajob, state: State) -> None:
         """Drop what is over, and react to what was lost."""
         kept, now = live.kept, state.now
-        kept.parts = [part for part in kept.parts if part.end > now and not _over(live, part, state)]
-        sites: dict[str, list[watching.Found] | None] = {part.site: [] for part in kept.parts}
+        machines, patience = self._options.machines, self._options.patience
+        since = {part.site: state.silent_since(machines[part.site].pool) for part in kept.parts}
+        silent = {site: time for site, time in since.items() if time is not None}
+        kept.parts = [
+            part for part in kept.parts
+            if part.end > now and (part.site in silent or not _over(live, part, state))
+        ]  # fmt: skip
+        sites: dict[str, list[watching.Found] | None] = {
+            part.site: None if part.site in silent else [] for part in kept.parts
+        }
         for name, found in shown(live, state).items():
             several = sites.get(live.machine_of(name))
             if several is not None:
                 several.append(found)
+        losses = watching.losses(kept.parts, sites, silent, now, patience)
+        self._hear_again(live, silent, losses, state)
         told = {loss.partition(": ")[0] for loss in kept.losses}
         lost = [
             loss
-            for loss in watching.losses(kept.parts, sites, {}, now)
+            for loss in losses
             if loss.name not in told
             and loss.name not in state.foreseen
             and not live.runs_in(loss.name, state)
@@ -147,10 +181,33 @@ class Course:
         for loss in lost:
             kept.losses.append(f"{loss.name}: {loss.what}")
             state.anomalies.append(f"metajob {kept.id} of {kept.user}: {loss.site}: {loss.name}: {loss.what}")
+        kept.unheard += [loss.name for loss in lost if loss.silent]
         self.letters.append(of_loss(live, lost))
         reaction = watching.react(kept.parts, lost, kept.on_loss, now)
         if reaction.replan or reaction.calls:
             live.give_back("searching" if reaction.replan else "lost", f"{lost[0].name}: {lost[0].what}")
+
+    def _hear_again(
+        self, live: LiveMetajob, silent: Container[str], losses: Sequence[watching.Loss], state: State
+    ) -> None:
+        """Parts whose site answers again are no more lost because it was silent: they are there, or lost for
+        another reason."""
+        kept = live.kept
+        heard = [part for part in kept.parts if part.name in kept.unheard and part.site not in silent]
+        if not heard:
+            return
+        names = {part.name for part in heard}
+        kept.unheard = [name for name in kept.unheard if name not in names]
+        kept.losses = [loss for loss in kept.losses if loss.partition(": ")[0] not in names]
+        self.promises += 1
+        gone = {loss.name for loss in losses}
+        there = [part for part in heard if part.name not in gone]
+        if there:
+            state.notices.append(
+                f"metajob {kept.id} of {kept.user} has {', '.join(part.name for part in there)} again: "
+                "the site answers"
+            )
+            self.letters.append(of_return(live, there))
 
     def went(self, live: LiveMetajob, call: Call, *, carried: bool) -> None:
         """A call without a search was carried out, or not."""

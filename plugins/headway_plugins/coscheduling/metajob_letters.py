@@ -12,8 +12,15 @@ from collections.abc import Sequence
 
 from headway.decisions import Tell
 from headway_plugins.coscheduling.live_metajob import LiveMetajob
+from headway_plugins.coscheduling.rounds import Made
 from headway_plugins.coscheduling.watching import Loss, OnLoss
 
+#: What becomes of a part at a site that does not answer.
+_SILENT: dict[OnLoss, str] = {
+    "keep": "A part at a site that does not answer may still be there: you are told when the site answers.",
+    "cancel_all": "A part at a site that does not answer is given back when the site answers.",
+    "replan": "A part at a site that does not answer is given back when the site answers.",
+}
 _THEN: dict[OnLoss, str] = {
     "keep": "Its other parts stay reserved.",
     "cancel_all": "Its other parts are given back.",
@@ -30,6 +37,8 @@ def of_loss(live: LiveMetajob, lost: Sequence[Loss]) -> Tell:
         job = live.job_of(loss.name)
         lines.append(f"  {loss.site}: {loss.name}: {loss.what}{f' (job {job})' if job else ''}")
     lines += ["", _THEN[kept.on_loss]]
+    if any(loss.silent for loss in lost):
+        lines.append(_SILENT[kept.on_loss])
     if kept.jobs and kept.on_loss != "replan":
         lines.append(
             f"A job without its part waits until you cancel the metajob: headway metajob cancel {kept.id}"
@@ -41,3 +50,16 @@ def of_loss(live: LiveMetajob, lost: Sequence[Loss]) -> Tell:
         "\n".join(lines),
         f"metajob {kept.id}: {lost[0].what}",
     )
+
+
+def of_return(live: LiveMetajob, parts: Sequence[Made]) -> Tell:
+    """One letter about all parts that are there after all."""
+    kept = live.kept
+    several = "a part" if len(parts) == 1 else f"{len(parts)} parts"
+    lines = [f"Metajob {kept.id} has {several} again, because the site answers:", ""]
+    lines += [f"  {part.site}: {part.name}" for part in parts]
+    lines += ["", f"What stands now: headway metajob status {kept.id}"]
+    return Tell(
+        kept.user, f"metajob {kept.id} has {several} again", "\n".join(lines),
+        f"metajob {kept.id}: the site answers again",
+    )  # fmt: skip

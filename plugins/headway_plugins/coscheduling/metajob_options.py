@@ -38,6 +38,11 @@ class MetajobOptions(QuotaOptions):
     answer_timeout: float = pydantic.Field(
         default=120.0, gt=0, description="seconds that a site may take to answer, more than its poll_interval"
     )
+    patience: float = pydantic.Field(
+        default=900.0,
+        ge=0,
+        description="seconds that a site may be silent until its part of a metajob counts as lost",
+    )
     on_loss: Literal["keep", "cancel_all", "replan"] = pydantic.Field(
         default="keep",
         description="what becomes of the other parts when a site loses one, unless the user says it",

@@ -14,6 +14,8 @@ Decisions on what the paper leaves open:
 - After a restart a search begins anew under another name, when what it had is given back. What was reserved
   with SUCCESS stays, because that is saved before any job is bound.
 - A part is given back when its job has ended. A part in which a job runs is not taken from under the job.
+- A reservation at a site that does not answer is given back when the site answers again; nothing else waits
+  for that.
 - The user is told by mail when a reservation cannot be fulfilled, as in the paper: :mod:`.metajob_letters`. A
   loss goes to the log and into ``headway metajob status`` as well.
 """
@@ -29,6 +31,7 @@ import msgspec
 from headway.decisions import Answer, Bind, Cancel, Decision, Kill, Reserve, Tell, Unreserve
 from headway.errors import UserError
 from headway.events import (
+    ClusterAnswers,
     DecisionFailed,
     ElasticCommandReceived,
     Event,
@@ -50,7 +53,7 @@ from headway_plugins.coscheduling.metajob_course import Course, wake
 from headway_plugins.coscheduling.metajob_desk import Desk
 from headway_plugins.coscheduling.metajob_options import MetajobOptions
 from headway_plugins.coscheduling.rounds import TRIES
-from headway_plugins.coscheduling.site_calls import SiteCalls
+from headway_plugins.coscheduling.site_calls import SiteCalls, given_back
 
 #: Calls that are carried out in a step, of all metajobs together.
 _CALLS = 16
@@ -127,6 +130,9 @@ class Metajobs(Plugin):
                 self._course.sweep = True
                 return
         self._everywhere.observe(event)
+        if isinstance(event, ClusterAnswers):
+            # What could not be given back there can be now.
+            self._course.sweep = True
         if isinstance(event, DecisionFailed):
             self._refused(event)
         if not isinstance(event, _NO_MATTER):
@@ -206,6 +212,9 @@ class Metajobs(Plugin):
         """Whether a call of the metajob can be issued or answered now; wakes the scheduler when it can."""
         if live.resting or not self._known(live, state):
             return False
+        late = live.errand if live.search is None else None
+        if late is not None and not late.issued and self._course.is_silent(late.call.site, state):
+            live.errand = None
         if live.errand is None:
             call = self._course.next(live, state)
             if call is None:
@@ -261,21 +270,26 @@ class Metajobs(Plugin):
             if live is None or live.kept.phase == "giving back" or name in live.expected():
                 continue
             tries, again = self._strays.get(name, (0, 0.0))
-            if tries > TRIES or live.runs_in(name, state):
+            silent = self._course.is_silent(live.machine_of(name), state)
+            if tries > TRIES or silent or live.runs_in(name, state):
                 continue
             if again > state.now:
                 self._course.sweep = True
                 wake(state, self._machines, again)
                 continue
             self._strays[name] = tries + 1, state.now + _AGAIN
-            yield Unreserve(name, f"metajob {live.kept.id} does not have it any more")
+            yield from given_back(live, name, "does not have it any more", state)
             if tries == TRIES:
                 state.anomalies.append(f"metajob {live.kept.id}: reservation {name} is not given back")
         self._strays = {name: tries for name, tries in self._strays.items() if name in state.reservations}
 
     def _known(self, live: LiveMetajob, state: State) -> bool:
-        """Whether the sites of a metajob have been heard of in this run."""
-        return all(self._machines[name].pool in state.pools for name in live.kept.metajob.machines)
+        """Whether the sites of a metajob have been heard of in this run. What a metajob has is watched, and
+        given back, although a site is silent from the beginning; a search waits for all sites."""
+        pools = [self._machines[name].pool for name in live.kept.metajob.machines]
+        if live.kept.phase == "searching":
+            return all(pool in state.pools for pool in pools)
+        return all(pool in state.pools or state.silent_since(pool) is not None for pool in pools)
 
     def _free_jobs(self, live: LiveMetajob, state: State) -> None:
         if live.kept.phase in ("cancelled", "over"):

@@ -89,11 +89,7 @@ class SiteCalls:
         made = state.reservations.get(call.name)
         if call.kind == "cancel" and made is not None and made.ours:
             self.refusals.pop((Unreserve, call.name), None)
-            job = state.jobs.get(live.job_of(call.name))
-            if job is not None and job.status in _WAITS and job.description.reservation == call.name:
-                pool = live.kept.pools.get(job.id, job.pool.name)
-                yield Bind(job.id, "", f"metajob {live.kept.id} gives {call.name} back", pool)
-            yield Unreserve(call.name, f"metajob {live.kept.id} does not need it")
+            yield from given_back(live, call.name, "does not need it", state)
         elif call.kind == "bind":
             job = state.jobs.get(live.job_of(call.name))
             if job is not None and job.status in _WAITS and call.name in state.reservations:
@@ -187,6 +183,9 @@ class SiteCalls:
         pool = state.pools.get(machine.pool)
         if pool is None:
             return "the site does not answer"
+        since = state.silent_since(machine.pool)
+        if since is not None and since + self._patience <= state.now:
+            return "timeout"
         if call.nodes < 1 or call.duration < machine.min_duration:
             return "request"
         held = [(owner, one) for owner, one in of_users(state, self._quotas) if _in_pool(one, machine, state)]
@@ -243,6 +242,15 @@ class SiteCalls:
         window = self._quotas.window
         taken = node_seconds([wanted, *(_span(one) for one in others)], state.now, window)
         return "budget" if taken > self._budget * size(state, machine) * window else None
+
+
+def given_back(live: LiveMetajob, name: str, why: str, state: State) -> Iterator[Decision]:
+    """The decisions that give a reservation back; its job leaves it first."""
+    job = state.jobs.get(live.job_of(name))
+    if job is not None and job.status in _WAITS and job.description.reservation == name:
+        pool = live.kept.pools.get(job.id, job.pool.name)
+        yield Bind(job.id, "", f"metajob {live.kept.id} gives {name} back", pool)
+    yield Unreserve(name, f"metajob {live.kept.id} {why}")
 
 
 def shown(live: LiveMetajob, state: State) -> dict[str, Found]:

@@ -13,7 +13,7 @@ not answer, ``on_loss`` says what happens:
 - ``replan``: the other reservations are cancelled, and the metajob is searched for anew.
 
 A stage of a pipeline that is over is no loss. A site that does not answer has lost its reservation only when
-it was asked ``patience`` times in a row.
+it has not answered for ``patience`` seconds. Its reservation cannot be cancelled before it answers again.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Loss(msgspec.Struct, frozen=True):
     site: str
     name: str
     what: str
+    #: The site does not answer: the reservation may still be there.
+    silent: bool = False
 
 
 class Reaction(msgspec.Struct, frozen=True):
@@ -51,14 +53,14 @@ class Reaction(msgspec.Struct, frozen=True):
 def losses(
     parts: Sequence[Made],
     shown: Mapping[str, Sequence[Found] | None],
-    silent: Mapping[str, int],
+    silent: Mapping[str, float],
     now: float,
-    patience: int = 3,
+    patience: float,
 ) -> list[Loss]:
     """What was lost.
 
-    ``shown``: of each site that was asked its reservations, None if it did not answer. ``silent``: how
-    often in a row a site has not answered, this time included.
+    ``shown``: of each site that was asked its reservations, None if it did not answer. ``silent``: since when
+    a site has not answered, absolute seconds; ``patience``: seconds.
     """
     found = []
     for part in parts:
@@ -66,8 +68,8 @@ def losses(
             continue
         there = shown[part.site]
         if there is None:
-            if silent.get(part.site, 1) >= patience:
-                found.append(Loss(part.site, part.name, "the site does not answer"))
+            if silent.get(part.site, now) + patience <= now:
+                found.append(Loss(part.site, part.name, "the site does not answer", silent=True))
             continue
         mine = next((one for one in there if one.name == part.name), None)
         if mine is None:

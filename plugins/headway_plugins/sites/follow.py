@@ -27,6 +27,7 @@ from typing import Any
 from headway.decisions import Checkpoint, Copy, Decision, Drop, Requeue, Route, Signal
 from headway.errors import UserError, nearest
 from headway.events import (
+    ClusterAnswers,
     CopyFailed,
     DatasetCopied,
     DatasetLost,
@@ -179,7 +180,7 @@ class Follow(Supplied):
             self._fresh[event.job_id] = None
         elif isinstance(event, JobRouted):
             self._arrived(event, state)
-        elif isinstance(event, PoolChanged):
+        elif isinstance(event, PoolChanged | ClusterAnswers):
             self._due = -_INF
         elif isinstance(event, DatasetCopied | DatasetLost | CopyFailed):
             self._data(event, state)
@@ -316,6 +317,8 @@ class Follow(Supplied):
             judgement.stays = f"it was sent on {trip.routes} times, as often as it may be"
         elif trip.not_before > now:
             judgement.stays = f"the last attempt to send it on failed ({trip.failed})"
+        elif self._state.silent_since(job.pool.name) is not None:
+            judgement.stays = "its cluster does not answer"
         elif not bound and no_gain_possible(here, now, options):
             judgement.stays = f"no site can be better by {' and '.join(options.by)}"
         if judgement.stays:

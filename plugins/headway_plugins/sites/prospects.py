@@ -118,6 +118,8 @@ class Prospects:
 
     def why_not(self, job: Job, pool: PoolState) -> str:
         """Why a job cannot go to a pool; "" if it can."""
+        if self._state.silent_since(pool.name) is not None:
+            return "its cluster does not answer"
         if not self.is_open(pool):
             return "closed"
         obstacle = find_obstacle(self._state, msgspec.structs.replace(job, pool=pool))

@@ -564,7 +564,10 @@ def test_one_that_is_silent_at_the_start_joins_when_it_answers(
     (outage,) = one.outages()
     assert (outage.cluster, outage.message) == ("siteB", "connection refused")
     a.tell(1, job("1"))
-    one.wait(None)
+    _, events = one.wait(None) or (0, [])
+    assert [event for event in events if not isinstance(event, ev.JobSubmitted)] == [
+        ev.ClusterSilent(outage.since, "siteB", "connection refused")
+    ]
     assert "has not answered yet" in one.apply(2, [d.Kill("siteB:1")])[0].message
     one.wait(None)
     b.tell(7, job("7", 3))
@@ -572,8 +575,11 @@ def test_one_that_is_silent_at_the_start_joins_when_it_answers(
     _, events = one.wait(None) or (0, [])
     assert [type(event) for event in events] == [ev.PoolChanged, ev.NodeUp, ev.ReservationMade]
     assert events[0].pool.name == "siteB:batch" and events[1].node.name == "siteB:n0"  # type: ignore[attr-defined]
-    # Its jobs come when their pool is there.
+    # Its jobs come when their pool is there, and only then it is not silent any more.
     _, events = one.wait(None) or (0, [])
+    assert [event for event in events if isinstance(event, ev.ClusterAnswers)] == [
+        ev.ClusterAnswers(7, "siteB")
+    ]
     assert [e.job.id for e in events if isinstance(e, ev.JobSubmitted)] == ["siteB:7"]
     assert not one.outages()
     assert one.apply(8, [d.Kill("siteB:7")])[0].accepted
@@ -607,7 +613,7 @@ def test_that_all_are_silent_is_a_failure_and_may_be_tried_again(
 
     until(answers)
     b.tell(1, job("1"))
-    assert [type(event) for event in drain(one)] == [ev.JobSubmitted]
+    assert {type(event) for event in drain(one)} == {ev.JobSubmitted, ev.ClusterSilent}
 
 
 def test_a_users_mistake_is_named_with_its_cluster(federation: Made, a: Pretended, b: Pretended) -> None:
@@ -630,8 +636,21 @@ def test_an_adapter_that_gives_up_is_asked_again(
     monkeypatch.setattr("headway_adapters.federation.member._FIRST_PAUSE", 0.05)
     one = begun(federation({"siteA": a}), a)
     a.fail(Failure("gone"))
+    a.fail(Failure("gone"))
     a.tell(5, job("1"))
-    assert [type(event) for event in drain(one)] == [ev.JobSubmitted]
+    told = {type(event): event for event in drain(one)}
+    assert set(told) == {ev.ClusterSilent, ev.ClusterAnswers, ev.JobSubmitted}
+    silent = told[ev.ClusterSilent]
+    assert isinstance(silent, ev.ClusterSilent) and (silent.cluster, silent.reason) == ("siteA", "gone")
+    assert told[ev.ClusterAnswers] == ev.ClusterAnswers(5, "siteA")
+
+
+def test_an_outage_of_a_cluster_is_told_under_its_name(federation: Made, a: Pretended, b: Pretended) -> None:
+    one = begun(federation({"siteA": a, "siteB": b}), a, b)
+    b.tell(5, ev.ClusterSilent(4, reason="no route"))
+    assert drain(one) == [ev.ClusterSilent(4, "siteB", "no route")]
+    b.tell(9, ev.ClusterAnswers(9))
+    assert drain(one) == [ev.ClusterAnswers(9, "siteB")]
 
 
 def test_a_mistake_in_an_adapter_is_not_hidden(federation: Made, a: Pretended, b: Pretended) -> None:

@@ -72,8 +72,11 @@ def test_what_nobody_foresaw_brings_no_news_and_is_waited_out() -> None:
     adapter = Scripted(snapshot(1, "a"), OverflowError("int too large"), KeyError("x"), snapshot(2, "a", "b"))
     first = adapter.wait(None)
     assert first is not None and [type(e) for e in first[1]] == [ev.JobSubmitted]
+    silent = adapter.wait(None)
+    assert silent is not None and [type(e) for e in silent[1]] == [ev.ClusterSilent]
     second = adapter.wait(None)
     assert second is not None
+    assert any(isinstance(e, ev.ClusterAnswers) for e in second[1]), "with the first look that succeeds"
     assert [e.job.id for e in second[1] if isinstance(e, ev.JobSubmitted)] == ["b"]
     assert not any(isinstance(e, ev.JobEnded) for e in second[1])
     # Each is said once for the whole outage.

@@ -62,11 +62,16 @@ def test_an_outage_ends_no_job_and_is_logged_once(slurm: PretendedSlurm, what: s
         one.describe()
         assert {e.job.id for e in events(one) if isinstance(e, ev.JobSubmitted)} == {"15", "7"}
         slurm.answer = broken(what)
-        assert events(one, 0.6) == []
+        (silent,) = events(one, 0.6)
+        assert isinstance(silent, ev.ClusterSilent) and silent.cluster == ""
+        (outage,) = one.outages()
+        assert (silent.time, silent.reason) == (outage.since, outage.message)
         slurm.answer = lambda argv: None
+        news: list[ev.Event] = []
         end = time.time() + 60
         while one.outages() and time.time() < end:
-            assert events(one) == []
+            news += events(one)
+        assert [type(event) for event in news] == [ev.ClusterAnswers]
     told = [log["event"] for log in logs if "answer" in log["event"]]
     assert told == ["slurm does not answer; waiting for it", "slurm answers again"]
 

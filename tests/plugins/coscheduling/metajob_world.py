@@ -117,12 +117,15 @@ class World:
         self.saved_before: dict[str, Any] = {}
         self.begin()
 
-    def begin(self) -> None:
-        """A scheduler that knows what the last one has saved."""
-        self.first = self._all_that_exists()
+    def begin(self, without: str = "") -> None:
+        """A scheduler that knows what the last one has saved. ``without``: a site that is away then."""
+        self.first = [event for event in self._all_that_exists() if not without or _site_of(event) != without]
+        cluster = self.adapter.describe()
+        pools = tuple(pool for pool in cluster.pools if pool.name != f"{without}:q")
         self.plugin, self.meddler = Metajobs(self.options), Meddler()
         self.scheduler = Scheduler(
-            self.adapter.describe(), plugged(self.plugin, self.meddler, *self.others, self.policy or Easy()),
+            msgspec.structs.replace(cluster, pools=pools),
+            plugged(self.plugin, self.meddler, *self.others, self.policy or Easy()),
             capabilities=self.adapter.capabilities, saved=dict(self.saved) or None,
         )  # fmt: skip
 
@@ -200,6 +203,7 @@ class World:
         back = {site for site, until in self.silent.items() if until <= now}
         for site in back:
             del self.silent[site]
+            told.append(ev.ClusterAnswers(now, site))
         told += [event for event in self.backlog if _site_of(event) in back]
         self.backlog = [event for event in self.backlog if _site_of(event) not in back]
         return now, told
@@ -217,6 +221,7 @@ class World:
     def silence(self, site: str, until: float) -> None:
         """A site does not answer; a scheduler that begins hears of its jobs later."""
         self.silent[site] = until
+        self.refused.append(ev.ClusterSilent(self.now, site, "no route"))
         self.backlog += [event for event in self.first if _site_of(event) == site]
         self.first = [event for event in self.first if _site_of(event) != site]
 
@@ -273,8 +278,12 @@ class World:
 
 
 def _site_of(one: ev.Event | d.Decision) -> str:
-    """The site of an event or decision about a job; "": it is about none."""
+    """The site of an event or decision about a job, or a reservation of a metajob; "": it is about none."""
     job = getattr(one, "job", None)
     decision = getattr(one, "decision", one)
+    reservation = getattr(decision, "reservation", None)
+    made = reservation.id if reservation is not None else getattr(decision, "reservation_id", "")
+    if metajob_of(made) and not isinstance(decision, d.Bind):
+        return made.rpartition("-")[2].lower()
     name = job.id if job is not None else getattr(decision, "job_id", "")
     return name.partition(":")[0]

@@ -332,6 +332,130 @@ def test_a_loss_that_was_written_down_before_a_crash_is_told_no_second_time(sent
     assert len(world.letters) == letters and world.status()["phase"] == "lost" and world.kept == {}
 
 
+def subjects(world: World) -> list[str]:
+    return [letter.subject for letter in world.letters]
+
+
+def refused(world: World) -> list[ev.DecisionFailed]:
+    return [one for one in world.events if isinstance(one, ev.DecisionFailed)]
+
+
+def silent_after_success(on_loss: str, until: float, **more) -> tuple[World, str]:
+    """Site b is silent from 5 on, when the metajob has all it wants; the name of its part there."""
+    world = World(sites(a=8, b=8), TWO, patience=20, **more)
+    world.submit(PAIR, BOTH, on_loss=on_loss)
+    world.run(until=5)
+    world.silence("b", until)
+    world.run(until=6)
+    assert world.status()["phase"] == "reserved"
+    (part,) = [name for name in world.kept if name.endswith("-B")]
+    return world, part
+
+
+def test_a_short_outage_after_success_is_no_loss():
+    world, _ = silent_after_success("cancel_all", 24)
+    world.run()
+    assert world.letters == [] and world.problems == []
+    assert world.starts["a:2"] == world.starts["b:1"] == 50.0
+
+
+def test_a_site_that_is_silent_for_long_is_a_loss_and_with_keep_its_part_is_there_when_it_answers():
+    world, part = silent_after_success("keep", 40)
+    world.run(until=30)
+    assert world.status()["phase"] == "reserved" and len(world.kept) == 2
+    assert world.status()["losses"] == [f"{part}: the site does not answer"]
+    (letter,) = world.letters
+    assert [one.time for one in world.events if isinstance(one, ev.ClusterSilent)] == [5.0]
+    assert next(time for time, one in world.decisions if one is letter) == 25.0
+    assert f"  B: {part}: the site does not answer (job b:1)\n" in letter.text
+    assert "may still be there" in letter.text
+    world.run(until=45)
+    assert subjects(world)[1:] == ["metajob m1 has a part again"] and part in world.letters[1].text
+    assert world.status()["losses"] == world.status()["unheard"] == []
+    world.run()
+    assert len(world.letters) == 2 and world.starts["a:2"] == world.starts["b:1"] == 50.0
+    assert phases(world) == ["over"] and world.kept == {}
+
+
+def test_a_part_that_a_silent_site_has_lost_is_told_when_it_answers():
+    world, part = silent_after_success("keep", 40)
+    world.run(until=30)
+    world.adapter.apply(world.now, [d.Unreserve(part)])
+    world.run(until=45)
+    assert subjects(world) == ["metajob m1 has lost a part"] * 2
+    assert world.status()["losses"] == [f"{part}: the reservation is gone"]
+    world.run(until=200)
+    assert len(world.letters) == 2
+
+
+def test_with_cancel_all_a_silent_site_gives_its_part_back_when_it_answers():
+    world, part = silent_after_success("cancel_all", 45)
+    world.run(until=40)
+    # Nothing waits for the silent site: the other part is free, and no cancel was tried there.
+    assert world.status()["phase"] == "lost" and list(world.kept) == [part]
+    assert subjects(world) == ["metajob m1 has lost a part"]
+    assert "given back when the site answers" in world.letters[0].text
+    assert not refused(world) and world.status()["leaks"] == []
+    world.run(until=49)
+    assert world.kept == {}
+    bound = [
+        one.reservation_id for _, one in world.decisions if isinstance(one, d.Bind) and one.job_id == "b:1"
+    ]
+    assert bound == [part, ""], "its job was taken out of it first"
+    world.ask(60, "cancel", "m1")
+    world.run()
+    assert len(world.letters) == 1 and world.starts["b:1"] == 60.0
+
+
+def test_a_replan_does_not_wait_for_a_site_that_does_not_answer():
+    world = World(sites(a=8, b=8), [job("a:1", 8, 50, user="x")], patience=20, answer_timeout=10)
+    machines = {name: {"min": 1, "max": 8} for name in "AB"}
+    wanted = {
+        "usage": "single",
+        "earliest": 10,
+        "latest": 1000,
+        "total": 6,
+        "duration": 100,
+        "machines": machines,
+    }
+    world.submit(wanted, on_loss="replan")
+    world.run(until=5)
+    world.silence("b", 40)
+    world.run(until=30)
+    assert sorted(world.kept) == ["m1-1-B", "m1r1-1-A"] and world.status()["phase"] == "reserved"
+    world.run(until=45)
+    assert list(world.kept) == ["m1r1-1-A"], "the silent site has given its part back"
+
+
+def test_a_job_is_bound_when_its_site_answers_again():
+    world = World(sites(a=8, b=8), [job("a:1", 8, 200, user="x"), *TWO[1:]], patience=1000)
+    world.meddler.forbids = lambda one: isinstance(one, d.Bind)
+    world.submit(PAIR, BOTH)
+    world.run(until=0.5)
+    world.silence("b", 40)
+    world.meddler.forbids = lambda one: False
+    world.run()
+    assert not refused(world), "b is not asked meanwhile"
+    assert world.starts["a:2"] == world.starts["b:1"] == 200.0
+
+
+def test_a_site_that_is_away_when_the_daemon_begins_anew_has_its_part_when_it_joins():
+    world, part = silent_after_success("keep", 42)
+    made, bound = world.kept[part], [one for one in world.events if isinstance(one, ev.JobChanged)]
+    world.begin(without="b")
+    world.first.append(ev.ClusterSilent(6, "b", "no route"))
+    world.run(until=40)
+    assert subjects(world) == ["metajob m1 has lost a part"] and world.status()["phase"] == "reserved"
+    # Its pools come first, and its jobs a cycle later: until then nobody knows that its job is there.
+    world.first = [ev.PoolChanged(40, PoolDescription("b:q", 8)), ev.ReservationMade(40, made)]
+    world.run(until=41)
+    world.first = [ev.JobSubmitted(41, one.job) for one in bound if one.job.id == "b:1"]
+    world.run(until=43)
+    assert subjects(world)[1:] == ["metajob m1 has a part again"]
+    world.run()
+    assert world.starts["a:2"] == world.starts["b:1"] == 50.0 and world.kept == {}
+
+
 def test_all_that_is_lost_at_once_is_one_letter_and_nothing_else_is_written():
     world = World(sites(a=8, b=8), TWO)
     world.submit(PAIR, BOTH)

@@ -1,4 +1,4 @@
-"""What happens when a site loses a reservation after SUCCESS: acceptance 12, without the mail."""
+"""What happens when a site loses a reservation after SUCCESS: acceptance 12 of the dossier."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def started():
 
 def test_no_loss_no_reaction():
     sites, parts = started()
-    assert losses(parts, sites.shown(), {}, 0) == []
+    assert losses(parts, sites.shown(), {}, 0, 60) == []
     assert react(parts, [], "cancel_all", 0) == Reaction()
 
 
@@ -37,26 +37,27 @@ def forget(sites):
 def test_a_loss_is_told(what, told):
     sites, parts = started()
     what(sites)
-    assert losses(parts, sites.shown(), {}, 0) == [Loss("B", "m-1-B", told)]
+    assert losses(parts, sites.shown(), {}, 0, 60) == [Loss("B", "m-1-B", told)]
 
 
 def test_a_reservation_that_was_moved_is_a_loss():
     sites, parts = started()
     shown = sites.shown()
     shown["A"] = [type(one)(one.name, one.nodes, 5, 15) for one in shown["A"]]
-    assert losses(parts, shown, {}, 0) == [Loss("A", "m-1-A", "the reservation was moved to 5")]
+    assert losses(parts, shown, {}, 0, 60) == [Loss("A", "m-1-A", "the reservation was moved to 5")]
 
 
-def test_a_site_that_does_not_answer_is_asked_again_before_it_is_a_loss():
+def test_a_site_that_does_not_answer_has_time_before_it_is_a_loss():
     sites, parts = started()
     shown = {**sites.shown(), "A": None}
-    assert losses(parts, shown, {"A": 2}, 0) == []
-    assert losses(parts, shown, {"A": 3}, 0) == [Loss("A", "m-1-A", "the site does not answer")]
+    assert losses(parts, shown, {"A": 1}, 6, 6) == losses(parts, shown, {}, 6, 6) == []
+    assert losses(parts, shown, {"A": 1}, 7, 6) == [Loss("A", "m-1-A", "the site does not answer", True)]
+    assert losses(parts, shown, {"A": 1}, 10, 6) == [], "it is over"
 
 
 def test_what_is_over_is_no_loss_and_is_not_cancelled():
     _, parts = started()
-    assert losses(parts, {"A": [], "B": []}, {}, 10) == []
+    assert losses(parts, {"A": [], "B": []}, {}, 10, 60) == []
     assert react(parts, [Loss("A", "m-1-A", "gone")], "cancel_all", 10).calls == ()
 
 
@@ -73,7 +74,7 @@ def test_a_replan_starts_now_and_has_names_of_its_own():
     sites, parts = started()
     forget(sites)
     sites.now = 7
-    for call in react(parts, losses(parts, sites.shown(), {}, 7), "replan", 7).calls:
+    for call in react(parts, losses(parts, sites.shown(), {}, 7, 60), "replan", 7).calls:
         sites.carry_out(call)
     assert names(sites) == set()
     done = sites.run(search(anew(WANTED, 7, 1), sites))
