@@ -120,6 +120,46 @@ def test_a_site_that_loses_a_part_has_its_user_written_to_and_the_rest_kept_or_g
     assert len(box.letters()) == 1
 
 
+@pytest.mark.parametrize(
+    ("on_loss", "phase", "meanwhile", "after", "letters"),
+    [("keep", "reserved", 1, 2, ["has a part again", "has lost a part"]),
+     ("cancel_all", "lost", 0, 0, ["has lost a part"])],
+)  # fmt: skip
+def test_a_site_that_goes_silent_after_success_is_a_loss_and_nothing_is_left_when_it_answers(
+    clusters: dict[str, Any], daemon: Pair, on_loss: str, phase: str, meanwhile: int, after: int,
+    letters: list[str],
+) -> None:  # fmt: skip
+    box = MailBox(daemon.directory / "box")
+    daemon.config["plugins"][0]["metajobs"].update(on_loss=on_loss, patience=10.0)
+    daemon.configure(letters=box.config())
+    east, west = ({name: clusters[name]} for name in ("east", "west"))
+    daemon.start()
+    metajob = daemon.submit(time.time() + 3600, {})
+    daemon.reserved(metajob)
+    assert len(reservations(east)) == len(reservations(west)) == 1
+    # In good order, so that slurmctld knows its reservation again.
+    clusters["west"].kill("slurmctld", "TERM")
+    daemon.until(box.letters, 120, "the letter")
+    daemon.until(lambda: daemon.status(metajob)["phase"] == phase, 60, phase)
+    daemon.until(lambda: len(reservations(east)) == meanwhile, 60, "the other part")
+    clusters["west"].up("slurmctld")
+    daemon.until(lambda: daemon.events(ev.ClusterAnswers), 120, "it answers")
+    daemon.until(lambda: len(reservations(clusters)) == after, 60, "the site's part")
+    daemon.until(lambda: len(box.letters()) == len(letters), 60, "the letters")
+    (silent,) = daemon.events(ev.ClusterSilent)
+    assert silent.cluster == "west" and silent.reason
+    daemon.ask("cancel", metajob)
+    daemon.until(lambda: not reservations(clusters), 60, "nothing is left")
+    assert daemon.status(metajob)["leaks"] == []
+    assert daemon.stop() == 0
+    assert [words[1] for words, _ in box.letters()] == [
+        f"[headway] metajob {metajob} {said}" for said in letters
+    ]
+    text = box.letters()[-1][1]
+    assert "west: " in text and "the site does not answer" in text
+    daemon.assert_replays()
+
+
 #: How a user submits a held job of both nodes, and releases it; the queue, and how it is left to headway; the
 #: adapter's options; what lists reservations.
 SYSTEMS = {

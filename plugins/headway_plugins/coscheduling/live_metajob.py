@@ -123,6 +123,8 @@ class LiveMetajob:
         self.denials: dict[str, str] = {}
         #: What had happened when losses were looked for last.
         self.looked = -1
+        #: When they are looked for again though nothing happens.
+        self.due = float("inf")
 
     @property
     def resting(self) -> bool:

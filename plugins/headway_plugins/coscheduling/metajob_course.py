@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from random import Random
 
 from headway.decisions import Tell
+from headway.events import ClusterAnswers
 from headway.state import State
 from headway_plugins.coscheduling import watching
 from headway_plugins.coscheduling.calls import Call
@@ -22,6 +23,7 @@ from headway_plugins.coscheduling.recovery import promised
 from headway_plugins.coscheduling.rounds import TRIES, Made
 from headway_plugins.coscheduling.search import Done, Search
 from headway_plugins.coscheduling.site_calls import shown
+from headway_plugins.coscheduling.site_silence import SiteSilence
 
 
 class Course:
@@ -30,6 +32,7 @@ class Course:
     def __init__(self, options: MetajobOptions, free: Callable[[LiveMetajob, State], None]) -> None:
         """``free``: lets the jobs of a metajob that is over or cancelled go on by themselves."""
         self._options, self._free = options, free
+        self._silence = SiteSilence(options.machines, options.patience)
         #: How often what must outlive a crash has changed.
         self.promises = 0
         #: Counts what may have taken a part from a metajob.
@@ -101,10 +104,14 @@ class Course:
             live.rest(kept.after, state.now)
             self._free(live, state)
 
+    def answers(self, event: ClusterAnswers) -> None:
+        """A cluster answers again: what could not be given back there can be now."""
+        self._silence.answers(event)
+        self.sweep = True
+
     def is_silent(self, machine: str, state: State) -> bool:
         """Whether a machine's site does not answer."""
-        known = self._options.machines.get(machine)
-        return known is not None and state.silent_since(known.pool) is not None
+        return self._silence.since(machine, state) is not None
 
     def _in_reach(self, live: LiveMetajob, state: State) -> Iterator[str]:
         """The reservations of a metajob that are given back now. What is at a silent site is a stray when the
@@ -114,21 +121,22 @@ class Course:
                 yield name
 
     def _due(self, live: LiveMetajob, state: State) -> float:
-        """When a part is over, or a site has been silent for too long."""
+        """When a part is over, a site has been silent for too long, or has long enough answered again."""
         kept = live.kept
+        waited_for = [part for part in kept.parts if part.name not in kept.unheard]
+        silent = self._silence.silent(waited_for, state).values()
         times = [part.end for part in kept.parts]
-        for part in kept.parts:
-            since = state.silent_since(self._options.machines[part.site].pool)
-            if since is not None and part.name not in kept.unheard:
-                times.append(since + self._options.patience)
+        times += [since + self._silence.patience for since in silent]
+        times += self._silence.unsettled(kept.parts, state.now).values()
         return min(times, default=0.0)
 
     def _keep(self, live: LiveMetajob, state: State) -> Call | None:
         """Losses, parts that are over, jobs that are to be bound."""
         kept = live.kept
-        if live.looked != self.happened or self._due(live, state) <= state.now:
+        if live.looked != self.happened or live.due <= state.now:
             live.looked = self.happened
             self._look(live, state)
+            live.due = self._due(live, state)
             if kept.phase != "reserved":
                 return self.next(live, state)
         if not kept.parts:
@@ -145,15 +153,13 @@ class Course:
                     return Call("cancel", part.site, part.name, attempt=failed + 1)
             elif job_id and part.name not in kept.bound and failed < TRIES:
                 return Call("bind", part.site, part.name, job=kept.id, attempt=failed + 1)
-        wake(state, self._options.machines, self._due(live, state))
+        wake(state, self._options.machines, live.due)
         return None
 
     def _look(self, live: LiveMetajob, state: State) -> None:
         """Drop what is over, and react to what was lost."""
         kept, now = live.kept, state.now
-        machines, patience = self._options.machines, self._options.patience
-        since = {part.site: state.silent_since(machines[part.site].pool) for part in kept.parts}
-        silent = {site: time for site, time in since.items() if time is not None}
+        silent = self._silence.silent(kept.parts, state)
         kept.parts = [
             part for part in kept.parts
             if part.end > now and (part.site in silent or not _over(live, part, state))
@@ -165,7 +171,8 @@ class Course:
             several = sites.get(live.machine_of(name))
             if several is not None:
                 several.append(found)
-        losses = watching.losses(kept.parts, sites, silent, now, patience)
+        unsettled = self._silence.unsettled(kept.parts, now)
+        losses = watching.losses(kept.parts, sites, silent, now, self._silence.patience, unsettled)
         self._hear_again(live, silent, losses, state)
         told = {loss.partition(": ")[0] for loss in kept.losses}
         lost = [

@@ -41,7 +41,8 @@ class MetajobOptions(QuotaOptions):
     patience: float = pydantic.Field(
         default=900.0,
         ge=0,
-        description="seconds that a site may be silent until its part of a metajob counts as lost",
+        description="seconds that a site may be silent until its part of a metajob counts as lost, and that "
+        "its nodes may be down after it answers again",
     )
     on_loss: Literal["keep", "cancel_all", "replan"] = pydantic.Field(
         default="keep",

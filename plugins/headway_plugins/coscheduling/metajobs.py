@@ -131,8 +131,7 @@ class Metajobs(Plugin):
                 return
         self._everywhere.observe(event)
         if isinstance(event, ClusterAnswers):
-            # What could not be given back there can be now.
-            self._course.sweep = True
+            self._course.answers(event)
         if isinstance(event, DecisionFailed):
             self._refused(event)
         if not isinstance(event, _NO_MATTER):

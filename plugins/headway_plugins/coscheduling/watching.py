@@ -14,11 +14,12 @@ not answer, ``on_loss`` says what happens:
 
 A stage of a pipeline that is over is no loss. A site that does not answer has lost its reservation only when
 it has not answered for ``patience`` seconds. Its reservation cannot be cancelled before it answers again.
+When it does, its nodes may still be down: they report to it one after another, and have as long for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -56,11 +57,13 @@ def losses(
     silent: Mapping[str, float],
     now: float,
     patience: float,
+    unsettled: Container[str] = (),
 ) -> list[Loss]:
     """What was lost.
 
     ``shown``: of each site that was asked its reservations, None if it did not answer. ``silent``: since when
-    a site has not answered, absolute seconds; ``patience``: seconds.
+    a site has not answered, absolute seconds; ``patience``: seconds. ``unsettled``: the sites that have just
+    answered again.
     """
     found = []
     for part in parts:
@@ -74,7 +77,7 @@ def losses(
         mine = next((one for one in there if one.name == part.name), None)
         if mine is None:
             found.append(Loss(part.site, part.name, "the reservation is gone"))
-        elif mine.state == "DEGRADED" or mine.nodes < part.nodes:
+        elif (mine.state == "DEGRADED" and part.site not in unsettled) or mine.nodes < part.nodes:
             found.append(Loss(part.site, part.name, f"the reservation has lost nodes ({mine.state})"))
         elif mine.start != part.start:
             found.append(Loss(part.site, part.name, f"the reservation was moved to {mine.start:g}"))

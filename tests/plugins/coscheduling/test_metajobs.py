@@ -728,6 +728,24 @@ def test_a_node_that_goes_down_is_a_loss():
     assert ["has lost nodes (DEGRADED)" in letter.text for letter in world.letters] == [True]
 
 
+@pytest.mark.parametrize(("up", "phase"), [(True, "reserved"), (False, "lost")])
+def test_nodes_of_a_site_that_answers_again_have_time_to_report(up, phase):
+    world = World(on_nodes(), machines=FAST, patience=20)
+    world.submit(multiple(3, A=(2, 2), B=(1, 1), duration=1000), on_loss="cancel_all")
+    world.run(until=5)
+    world.silence("a", 20)
+    world.run(until=20)
+    world.first = [ev.NodeDown(20, "a:n2", "Not responding")]
+    world.run(until=39)
+    assert phases(world) == ["reserved"] and world.letters == []
+    if up:
+        world.first = [ev.NodeUp(39, next(node for node in on_nodes().nodes if node.name == "a:n2"))]
+    world.run(until=100)
+    assert phases(world) == [phase] and len(world.letters) == (not up)
+    lost = [time for time, one in world.decisions if isinstance(one, d.Tell)]
+    assert lost == [] if up else lost == [40.0]
+
+
 def test_no_machine_is_asked_for_more_nodes_than_it_has():
     world = World(on_nodes(), machines=FAST)
     assert (

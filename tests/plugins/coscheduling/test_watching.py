@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from gur_sites import metajob, names, search, site
 
@@ -38,6 +39,15 @@ def test_a_loss_is_told(what, told):
     sites, parts = started()
     what(sites)
     assert losses(parts, sites.shown(), {}, 0, 60) == [Loss("B", "m-1-B", told)]
+
+
+def test_nodes_that_are_down_when_a_site_answers_again_have_time_to_report():
+    sites, parts = started()
+    degraded = {**sites.shown(), "B": [msgspec.structs.replace(sites.shown()["B"][0], state="DEGRADED")]}
+    assert losses(parts, degraded, {}, 0, 60, {"B"}) == []
+    assert [loss.site for loss in losses(parts, degraded, {}, 0, 60, {"A"})] == ["B"]
+    forget(sites)
+    assert [loss.site for loss in losses(parts, sites.shown(), {}, 0, 60, {"B"})] == ["B"], "it is gone"
 
 
 def test_a_reservation_that_was_moved_is_a_loss():
