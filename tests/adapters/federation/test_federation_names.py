@@ -31,7 +31,7 @@ OTHERS = {
     "reason", "outcome", "message", "tier", "command", "user", "request", "beneficiary", "account", "power",
     "job", "state", "key", "value", "reservation", "decision", "policy", "signal",
     # A site is called by its cluster's name everywhere, and datasets belong to no cluster.
-    "dataset", "site", "source",
+    "dataset", "site", "source", "cluster",
     # What a plugin is asked names things as all clusters' names are.
     "plugin", "verb", "text",
     # And a user is written to in these names.
