@@ -34,8 +34,9 @@ from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure
 from headway.model import ClusterDescription
-from headway_adapters.lsf import checks, reader, writer
+from headway_adapters.lsf import checks, writer
 from headway_adapters.lsf.client import LsfClient
+from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.flavour import POSSIBLE, Flavour, expected
 from headway_adapters.lsf.looking import Looking, LsfLook
 from headway_adapters.lsf.options import LsfOptions
@@ -48,7 +49,7 @@ from headway_adapters.polling.words import Argv
 from headway_adapters.transport import Transport
 
 
-class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
+class LsfAdapter(PollingAdapter[Detail, Argv]):
     """An LSF cluster. See the module's text for how it is driven."""
 
     system = "lsf"
@@ -131,7 +132,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
     def look(self, before: Snapshot | None) -> LsfLook:
         return self._looking.look(before)
 
-    def tend(self, look: Look[reader.Detail], in_flight: set[str]) -> None:
+    def tend(self, look: Look[Detail], in_flight: set[str]) -> None:
         self._starting.settle_hidden()
 
     def drives(self, pool: str) -> bool:
@@ -142,7 +143,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[Argv]]:
         return self._starting.start_all(starts)
 
-    def given_up(self, job: SnapshotJob, detail: reader.Detail | None) -> str:
+    def given_up(self, job: SnapshotJob, detail: Detail | None) -> str:
         if detail is not None and detail.held:
             return f"it was held before it started ({job.reason})"
         return ""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import msgspec
 
 from headway_adapters.lsf import values
-from headway_adapters.lsf.listing import LIMITS, cell, records, run_limit, table
+from headway_adapters.lsf.documents import cell, records, table
+from headway_adapters.lsf.listing import LIMITS, run_limit
 from headway_adapters.lsf.values import Calendar
 
 

@@ -15,16 +15,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import msgspec
 
 from headway.model import Dependency
+
+Key = TypeVar("Key")
 
 #: LSF's state of a job, as far as a condition asks.
 PENDING, STARTED, DONE, EXITED = "pending", "started", "done", "exited"
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(msgspec.Struct, frozen=True, gc=False):
     """A job that a condition may name."""
 
     job_id: str
@@ -38,23 +43,29 @@ class Known:
     index: int | None = None
 
 
-@dataclass
 class Jobs:
     """All jobs of a listing, as conditions name them."""
 
-    by_id: dict[str, Known] = field(default_factory=dict)
-    _by_name: dict[tuple[str, str], list[Known]] = field(default_factory=dict)
-    _by_array: dict[str, list[Known]] = field(default_factory=dict)
-    _by_user: dict[str, list[Known]] = field(default_factory=dict)
+    def __init__(self, listed: Iterable[Known] = ()) -> None:
+        self._listed = tuple(listed)
 
-    def add(self, job: Known) -> None:
-        self.by_id[job.job_id] = job
-        bare = job.name
-        if job.array:
-            self._by_array.setdefault(job.array, []).append(job)
-            bare = bare.partition("[")[0]
-        self._by_name.setdefault((job.user, bare), []).append(job)
-        self._by_user.setdefault(job.user, []).append(job)
+    @cached_property
+    def by_id(self) -> Mapping[str, Known]:
+        return {job.job_id: job for job in self._listed}
+
+    @cached_property
+    def _by_array(self) -> Mapping[str, Sequence[Known]]:
+        return _sorted((job for job in self._listed if job.array), lambda job: job.array)
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, str], Sequence[Known]]:
+        return _sorted(
+            self._listed, lambda job: (job.user, job.name.partition("[")[0] if job.array else job.name)
+        )
+
+    @cached_property
+    def _by_user(self) -> Mapping[str, Sequence[Known]]:
+        return _sorted(self._listed, lambda job: job.user)
 
     def named(self, target: str, user: str, index: int | None) -> Sequence[Known]:
         """The jobs that ``target`` means in a condition of ``user``'s job with this array index."""
@@ -81,6 +92,13 @@ class Jobs:
         if element:
             return [job for job in jobs if job.index == int(element)]
         return jobs
+
+
+def _sorted(jobs: Iterable[Known], by: Callable[[Known], Key]) -> dict[Key, list[Known]]:
+    found: dict[Key, list[Known]] = {}
+    for job in jobs:
+        found.setdefault(by(job), []).append(job)
+    return found
 
 
 @dataclass(frozen=True)

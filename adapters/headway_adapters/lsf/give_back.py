@@ -18,6 +18,7 @@ from headway.config import load_config
 from headway.errors import HeadwayError, UserError
 from headway_adapters.lsf import listing, writer
 from headway_adapters.lsf.client import LsfClient
+from headway_adapters.lsf.documents import table
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling import validated
@@ -31,7 +32,7 @@ def give_back(client: LsfClient, queues: Sequence[str]) -> Iterator[tuple[str, s
     Raises :class:`headway.errors.Failure` when LSF does not answer.
     """
     listed = client.look([("bqueues", "-w")])[0]
-    known = {row.get("QUEUE_NAME", "") for row in listing.table(listed.text)}
+    known = {row.get("QUEUE_NAME", "") for row in table(listed.text)}
     for name in queues:
         if name not in known:
             raise UserError(f"LSF has no queue {name!r}. Known: {', '.join(sorted(known)) or 'none'}.")

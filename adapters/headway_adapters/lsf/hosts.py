@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headway.model import NodeDescription, PoolDescription, Reservation
-from headway_adapters.lsf import listing, values
+from headway_adapters.lsf import values
 from headway_adapters.lsf.cluster_listing import Booking, HostState, Queue
+from headway_adapters.lsf.documents import table
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.shared import NOTHING, Shared
 
@@ -51,7 +52,7 @@ class Nodes:
 def static_hosts(text: str) -> dict[str, Host]:
     """``lshosts -w``: what does not change of each host."""
     found = {}
-    for row in listing.table(text):
+    for row in table(text):
         name = row.get("HOST_NAME", "")
         named = row.get("RESOURCES", "").strip("()").split()
         known = {key: "" if value == "-" else value for key, value in row.items()}

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from headway.errors import Failure
 from headway_adapters.lsf import listing
 from headway_adapters.lsf.client import LsfClient, is_silence
+from headway_adapters.lsf.documents import records
 from headway_adapters.lsf.flavour import Flavour
-from headway_adapters.lsf.listing import Facts, Row
+from headway_adapters.lsf.listing import Facts, Parsed, Row
 from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling.client import Unanswered
 from headway_adapters.transport import Result
@@ -64,9 +65,16 @@ class JobsListing:
         #: Numbers of jobs that existed and that it did not tell of.
         self._absent: set[str] = set()
         self._apart_until = 0.0
+        self._parsed = Parsed()
 
     def read(self, times: Calendar, notes: set[str]) -> Listed:
         """All jobs. Raises :class:`Failure` when LSF does not answer or talks nonsense."""
+        self._parsed.begin(times.now)
+        found = self._read(times, notes)
+        self._parsed.end()
+        return found
+
+    def _read(self, times: Calendar, notes: set[str]) -> Listed:
         owners = self._owners()
         if owners is None:
             return self._of_all(times, notes, notes, text=True)
@@ -104,15 +112,17 @@ class JobsListing:
     def _unlike(self, found: Listed, owners: Mapping[str, str]) -> set[str]:
         """In what a listing differs from the existing jobs; jobs that are new, or none, are taken out."""
         rows, facts = found.rows, found.facts
-        others = [key for key, row in rows.items() if owners.get(_number(key), row.user) != row.user]
-        strangers = {key for key in (*rows, *facts) if _number(key) not in owners}
+        numbers = {key: row.array or key for key, row in rows.items()}
+        numbers |= {key: _number(key) for key in facts.keys() - rows.keys()}
+        others = [key for key, row in rows.items() if owners.get(numbers[key], row.user) != row.user]
+        strangers = {key for key, number in numbers.items() if number not in owners}
         doubts = {f"something imitates job {key}" for key in others[:1]}
         if lasting := strangers & self._strangers:
             doubts.add(f"something imitates job {min(lasting)}, which LSF does not have")
         self._strangers = strangers
-        told = {_number(key) for key in rows}
+        told = {numbers[key] for key in rows}
         if not self._fields:
-            told &= {_number(key) for key in facts}
+            told &= {numbers[key] for key in facts}
         absent = owners.keys() - told
         if lasting := absent & self._absent:
             doubts.add(f"job {min(lasting)} is missing in the listing")
@@ -144,9 +154,10 @@ class JobsListing:
             self._fields = ()
             return self._of(users, times, notes, doubts)
         found: list[Listed | Failure] = []
+        parsed = self._parsed
         for user, result, odd in zip(users, results, doubts, strict=True):
             try:
-                found.append(Listed(*listing.read_json_rows(_listed(result).stdout, times, odd)))
+                found.append(Listed(*listing.read_json_rows(_listed(result).stdout, times, odd, parsed)))
             except Unanswered:
                 raise
             except Failure as error:
@@ -165,8 +176,8 @@ class JobsListing:
         found: list[Listed | Failure] = []
         for wide, long, odd in zip(results[::2], results[1::2], doubts, strict=True):
             try:
-                rows = listing.read_wide_rows(wide.text, times, odd)
-                found.append(Listed(rows, listing.read_long(long.text, times, odd)))
+                rows = listing.read_wide_rows(wide.text, times, odd, self._parsed)
+                found.append(Listed(rows, listing.read_long(long.text, times, odd, self._parsed)))
             except Failure as error:
                 found.append(error)
         return found
@@ -263,7 +274,7 @@ def _keys(result: Result) -> frozenset[str] | None:
     """The fields of the first record of a JSON listing, in lower case; none: it is empty (with status
     255 then); None: this is no listing."""
     try:
-        found = listing.records(result.stdout, "bjobs")
+        found = records(result.stdout, "bjobs")
     except Failure:
         return None
     return frozenset(key.lower() for key in found[0]) if found else frozenset()

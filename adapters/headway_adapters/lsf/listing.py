@@ -14,13 +14,15 @@ in one listing is *doubtful*: it keeps what it has and is not started.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from headway.errors import Failure
 from headway_adapters.lsf import values
+from headway_adapters.lsf.documents import cell, raw_records, records
+from headway_adapters.lsf.parsed import Known, digest
 from headway_adapters.lsf.values import Calendar
 
 #: What we ask IBM Spectrum LSF for; where a field of ``NEEDED`` is lacking, jobs are read from text.
@@ -43,7 +45,7 @@ _CODE = re.compile(r"[0-9]{1,9}")
 _JOB_ID = re.compile(r"([0-9]{1,18})(?:\[([0-9]{1,9})\])?")
 
 
-class Row(msgspec.Struct, gc=False):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """A job's identity, where it stands and where it runs. Times are absolute seconds."""
 
     job_id: str
@@ -67,7 +69,7 @@ class Row(msgspec.Struct, gc=False):
     doubtful: bool = False
 
 
-class Facts(msgspec.Struct, gc=False):
+class Facts(msgspec.Struct, frozen=True, gc=False):
     """What a job asks for, and how it ended."""
 
     #: Slots; 0: not told.
@@ -94,9 +96,25 @@ class Facts(msgspec.Struct, gc=False):
     doubtful: bool = False
 
 
-def text_of(data: bytes) -> str:
-    """Output as text; bytes that are no UTF-8 become the replacement character."""
-    return data.decode("utf-8", errors="replace")
+class Parsed:
+    """What the records of the last look said, one by one, in each form of a listing."""
+
+    def __init__(self) -> None:
+        self.json: Known[tuple[Row, Facts]] = Known()
+        #: By the line, and the column in which a job's name begins.
+        self.wide: Known[Row] = Known()
+        #: With the job's id.
+        self.long: Known[tuple[str, Facts]] = Known()
+
+    def begin(self, now: float) -> None:
+        """A look begins (seconds)."""
+        for known in (self.json, self.wide, self.long):
+            known.begin(now)
+
+    def end(self) -> None:
+        """All of the look is read."""
+        for known in (self.json, self.wide, self.long):
+            known.end()
 
 
 def nothing_found(stderr: str) -> bool:
@@ -110,70 +128,61 @@ def bad_field(stderr: str) -> str:
     return match.group(1).lower() if match is not None else ""
 
 
-# ---------------------------------------------------------------------- tables
-
-
-def table(text: str) -> list[dict[str, str]]:
-    """A table whose values hold no blanks, except in the last column, by its header's words."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        return []
-    header = lines[0].split()
-    found = []
-    for line in lines[1:]:
-        cells = line.split(None, len(header) - 1)
-        if len(cells) == len(header):
-            found.append(dict(zip(header, (cell.strip() for cell in cells), strict=True)))
-    return found
-
-
-def records(data: bytes, what: str) -> list[dict[str, Any]]:
-    """The records of a ``-json`` listing. Raises :class:`Failure` when it is cut off or no such listing."""
-    try:
-        document = msgspec.json.decode(text_of(data).encode())
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Failure(f"{what}: not the expected JSON ({error}); it begins {data[:60]!r}") from error
-    listed = document.get("RECORDS") if isinstance(document, dict) else None
-    if not isinstance(listed, list):
-        raise Failure(f"{what}: the JSON holds no RECORDS")
-    count = next((document[key] for key in ("JOBS", "HOSTS", "QUEUES") if key in document), None)
-    if isinstance(count, int) and count != len(listed):
-        raise Failure(f"{what}: {len(listed)} of {count} records")
-    return [record for record in listed if isinstance(record, dict)]
-
-
-def cell(record: Mapping[str, Any], key: str) -> str:
-    """A field of a JSON record as text; "" where there is none."""
-    value = record.get(key)
-    if value is None or value == "-":
-        return ""
-    return value if isinstance(value, str) else str(value)
-
-
 # ---------------------------------------------------------------------- jobs: which exist
 
 
-def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[str, Row], dict[str, Facts]]:
-    """``bjobs -a -o FIELDS -json``: rows, and facts as far as the fields tell them."""
+def read_json_rows(
+    data: bytes, times: Calendar, notes: set[str], parsed: Parsed | None = None
+) -> tuple[dict[str, Row], dict[str, Facts]]:
+    """``bjobs -a -o FIELDS -json``: rows, and facts as far as the fields tell them. ``parsed``: what the
+    records of the look before said."""
+    try:
+        told = _told(raw_records(data), times, (parsed or Parsed()).json)
+    except (msgspec.DecodeError, RecursionError):
+        told = [_json_job(record, times) for record in records(data, "bjobs: the listing of jobs")]
     rows: dict[str, Row] = {}
     facts: dict[str, Facts] = {}
-    for record in records(data, "bjobs: the listing of jobs"):
-        if "ERROR" in record:
-            continue
-        name = cell(record, "JOB_NAME")
-        row = _row(
-            rows, notes, cell(record, "JOBID"), cell(record, "JOBINDEX"), name,
-            user=cell(record, "USER"), stat=cell(record, "STAT"), queue=cell(record, "QUEUE"),
-            from_host=cell(record, "FROM_HOST"),
-            hosts=values.hosts(cell(record, "ALLOC_SLOT") or cell(record, "EXEC_HOST")),
-            submitted=times.fact(cell(record, "SUBMIT_TIME")),
-            started=times.fact(cell(record, "START_TIME")),
-            ended=times.fact(cell(record, "FINISH_TIME")), project=cell(record, "PROJ_NAME"),
-            group=cell(record, "USER_GROUP"), ran=values.run_time(cell(record, "RUN_TIME")),
-        )  # fmt: skip
-        if row is not None:
-            facts[row.job_id] = _json_facts(record, times)
+    for row, asked in told:
+        if row is not None and asked is not None and _is_first(rows, row, notes):
+            facts[row.job_id] = asked
+        elif row is None and asked is not None:
+            notes.add(_NUMBERLESS)
     return rows, facts
+
+
+def _told(
+    listed: Iterable[msgspec.Raw], times: Calendar, known: Known[tuple[Row, Facts]]
+) -> list[tuple[Row | None, Facts | None]]:
+    found: list[tuple[Row | None, Facts | None]] = []
+    for raw in listed:
+        key = digest(memoryview(raw))
+        said = known.get(key)
+        if said is not None:
+            found.append(said)
+            continue
+        times.begin()
+        row, facts = _json_job(msgspec.json.decode(raw), times)
+        found.append((row, facts))
+        if row is not None and facts is not None:
+            known.keep(key, (row, facts), times)
+    return found
+
+
+def _json_job(record: Any, times: Calendar) -> tuple[Row | None, Facts | None]:
+    """What one record says; without a row for a job that has no number, without anything for no record."""
+    if not isinstance(record, dict) or "ERROR" in record:
+        return None, None
+    row = _row(
+        cell(record, "JOBID"), cell(record, "JOBINDEX"), cell(record, "JOB_NAME"),
+        user=cell(record, "USER"), stat=cell(record, "STAT"), queue=cell(record, "QUEUE"),
+        from_host=cell(record, "FROM_HOST"),
+        hosts=values.hosts(cell(record, "ALLOC_SLOT") or cell(record, "EXEC_HOST")),
+        submitted=times.fact(cell(record, "SUBMIT_TIME")),
+        started=times.fact(cell(record, "START_TIME")),
+        ended=times.fact(cell(record, "FINISH_TIME")), project=cell(record, "PROJ_NAME"),
+        group=cell(record, "USER_GROUP"), ran=values.run_time(cell(record, "RUN_TIME")),
+    )  # fmt: skip
+    return row, _json_facts(record, times)
 
 
 def read_owners(data: bytes) -> dict[str, str]:
@@ -203,13 +212,15 @@ def _json_facts(record: Mapping[str, Any], times: Calendar) -> Facts:
     )  # fmt: skip
 
 
+_NUMBERLESS = "a job without a number was left out"
+
+
 def _row(
-    rows: dict[str, Row], notes: set[str], number: str, element: str, name: str, *, user: str, stat: str,
-    queue: str, **more: Any,
-) -> Row | None:  # fmt: skip
+    number: str, element: str, name: str, *, user: str, stat: str, queue: str, **more: Any
+) -> Row | None:
+    """What one record says; None of a job without a number."""
     match = _JOB_ID.fullmatch(number)
     if match is None:
-        notes.add("a job without a number was left out")
         return None
     array, inner = match.groups()
     index = inner or (str(stated) if (stated := values.integer(element)) > 0 else None)
@@ -218,16 +229,21 @@ def _row(
         suffix = _ARRAY_NAME.search(name)
         index = suffix.group(1) if suffix is not None else None
     job_id = f"{array}[{index}]" if index is not None else array
-    row = Row(
+    return Row(
         job_id, user, stat.upper(), queue, name, array if index is not None else "",
         int(index) if index is not None else None, **more,
     )  # fmt: skip
-    if job_id in rows:
-        rows[job_id].doubtful = True
-        notes.add(f"job {job_id} is listed twice; headway does not touch it")
-        return None
-    rows[job_id] = row
-    return row
+
+
+def _is_first(rows: dict[str, Row], row: Row, notes: set[str]) -> bool:
+    """Add a row. Of a job that is listed twice the first row counts, and it is doubtful."""
+    job_id = row.job_id
+    if job_id not in rows:
+        rows[job_id] = row
+        return True
+    rows[job_id] = msgspec.structs.replace(rows[job_id], doubtful=True)
+    notes.add(f"job {job_id} is listed twice; headway does not touch it")
+    return False
 
 
 _ROW_BEGIN = re.compile(r"([0-9]+) +(\S+) +([A-Z_]{2,10}) +(\S+) +(\S+) +")
@@ -235,13 +251,16 @@ _ROW_END = re.compile(r"(?:^|\s)([A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}(?::
 _UNPLACED = frozenset({"PEND", "PSUSP", "FWD_PEND"})
 
 
-def read_wide_rows(text: str, times: Calendar, notes: set[str]) -> dict[str, Row]:
+def read_wide_rows(
+    text: str, times: Calendar, notes: set[str], parsed: Parsed | None = None
+) -> dict[str, Row]:
     """``bjobs -w``: the fixed columns from the left, the time from the right, the name between.
 
     A name may hold blanks and newlines: a row goes on until a line ends with a time. Where a job
     runs nowhere its column is ``-`` or blank.
     """
     rows: dict[str, Row] = {}
+    known = (parsed or Parsed()).wide
     lines = text.split("\n")
     column = lines[0].find("JOB_NAME") if lines else -1
     if text.strip() and column < 0:
@@ -249,6 +268,10 @@ def read_wide_rows(text: str, times: Calendar, notes: set[str]) -> dict[str, Row
     open_row, begin = "", None
     for line in lines[1:]:
         if not open_row:
+            said = known.get((column, line))
+            if said is not None:
+                _is_first(rows, said, notes)
+                continue
             if not line.strip():
                 continue
             begin = _ROW_BEGIN.match(line)
@@ -266,10 +289,17 @@ def read_wide_rows(text: str, times: Calendar, notes: set[str]) -> dict[str, Row
         number, user, stat, queue, from_host = begin.groups()
         rest = open_row[begin.end() : at + end.start()]
         hosts, name = _placed(rest, stat, begin.end(), column)
-        _row(
-            rows, notes, number, "", name, user=user, stat=stat, queue=queue, from_host=from_host,
+        times.begin()
+        row = _row(
+            number, "", name, user=user, stat=stat, queue=queue, from_host=from_host,
             hosts=values.hosts(hosts), submitted=times.fact(end.group(1)),
         )  # fmt: skip
+        if row is None:
+            notes.add(_NUMBERLESS)
+        else:
+            _is_first(rows, row, notes)
+            if not at:
+                known.keep((column, line), row, times)
         open_row = ""
     if open_row:
         raise Failure("bjobs -w: the table ends in the middle of a row")
@@ -325,72 +355,77 @@ _COMBINED = re.compile(r"^ Combined: (.*)$", re.MULTILINE)
 _REASONS = re.compile(r"^ (?:PENDING|SUSPENDING) REASONS:\n (.*)$", re.MULTILINE)
 
 
-def read_long(text: str, times: Calendar, notes: set[str]) -> dict[str, Facts]:
+def read_long(text: str, times: Calendar, notes: set[str], parsed: Parsed | None = None) -> dict[str, Facts]:
     """``bjobs -UF``, or ``bjobs -l`` after :func:`unwrapped`: what each job asks for, by job id."""
     found: dict[str, Facts] = {}
     if not text.strip():
         return found
+    known = (parsed or Parsed()).long
     for record in text.split(_SEPARATOR):
-        head = _HEAD.match(record)
-        if head is None:
-            if record.strip():
-                notes.add("a part of bjobs -UF could not be read")
-            continue
-        job_id = head.group(1)
+        key = digest(record.encode("utf-8", "surrogatepass"))
+        said = known.get(key)
+        if said is None:
+            head = _HEAD.match(record)
+            if head is None:
+                if record.strip():
+                    notes.add("a part of bjobs -UF could not be read")
+                continue
+            times.begin()
+            said = head.group(1), _facts(record, head.end(), times)
+            known.keep(key, said, times)
+        job_id, facts = said
         if job_id in found:
-            found[job_id].doubtful = True
+            found[job_id] = msgspec.structs.replace(found[job_id], doubtful=True)
             notes.add(f"job {job_id} is described twice; headway does not touch it")
             continue
-        found[job_id] = _facts(record, head.end(), times)
+        found[job_id] = facts
     return found
 
 
 def _facts(record: str, at: int, times: Calendar) -> Facts:
-    facts = Facts()
     submitted = _SUBMITTED.search(record, at)
     if submitted is None:
         # Without this line it is unknown what the job asks for.
-        facts.doubtful = True
-        return facts
-    facts.submitted = times.fact(submitted.group(1))
-    _asked_for(facts, submitted.group(3), times)
+        return Facts(doubtful=True)
+    told: dict[str, Any] = {"submitted": times.fact(submitted.group(1))}
+    _asked_for(told, submitted.group(3), times)
     combined = _COMBINED.search(record, submitted.end())
     if combined is not None and combined.group(1).strip() not in ("", "-"):
-        facts.requirement = combined.group(1).strip()
+        told["requirement"] = combined.group(1).strip()
     if "Job Description <" in record and (match := _DESCRIPTION.search(record, at, submitted.start())):
-        facts.description = match[2] if match[1] is None else match[1]
+        told["description"] = match[2] if match[1] is None else match[1]
     limits = LIMITS.search(record, submitted.end())
     if limits is not None:
-        facts.run_limit = run_limit(limits)
+        told["run_limit"] = run_limit(limits)
     for match in _STARTED.finditer(record, submitted.end()):
-        facts.started = times.fact(match.group(1))
+        told["started"] = times.fact(match.group(1))
     for match in _FINISHED.finditer(record, submitted.end()):
-        _finish(facts, match, times)
+        told |= _finish(match, times)
     if " REASONS:" in record and (match := _REASONS.search(record, submitted.end())) is not None:
-        facts.reason = match.group(1).strip().rstrip(";")
-    return facts
+        told["reason"] = match.group(1).strip().rstrip(";")
+    return Facts(**told)
 
 
-def _asked_for(facts: Facts, asked: str, times: Calendar) -> None:
+def _asked_for(told: dict[str, Any], asked: str, times: Calendar) -> None:
     """What stands in the line of the submission."""
-    facts.least = facts.most = 1
+    told["least"] = told["most"] = 1
     if "Task(s)" in asked or "Processors" in asked:
         for tasks in _TASKS.finditer(asked):
-            facts.least = int(tasks.group(1))
-            facts.most = int(tasks.group(2) or tasks.group(1))
+            told["least"] = int(tasks.group(1))
+            told["most"] = int(tasks.group(2) or tasks.group(1))
     requested = _REQUIREMENT.search(asked)
     if requested is not None:
-        facts.requirement = requested.group(1)
+        told["requirement"] = requested.group(1)
     if "Dependency" in asked and (match := _DEPENDENCY.search(asked)) is not None:
-        facts.dependency = match.group(1)
+        told["dependency"] = match.group(1)
     if "Specified" in asked:
         if (match := _BEGIN.search(asked)) is not None:
-            facts.begin = times.wish(match.group(1))
+            told["begin"] = times.wish(match.group(1))
         if (match := _ASKED.search(asked)) is not None:
-            facts.asked_hosts = tuple(re.findall(r"<([^>]*)>", match.group(1)))
-    facts.exclusive = ", Exclusive Execution" in asked
+            told["asked_hosts"] = tuple(re.findall(r"<([^>]*)>", match.group(1)))
+    told["exclusive"] = ", Exclusive Execution" in asked
     if "eservation <" in asked and (match := _RESERVED.search(asked)) is not None:
-        facts.reservation = match.group(1)
+        told["reservation"] = match.group(1)
 
 
 def run_limit(limits: re.Match[str]) -> float | None:
@@ -402,17 +437,20 @@ def run_limit(limits: re.Match[str]) -> float | None:
     return float(minutes[names.index("RUNLIMIT")]) * 60.0
 
 
-def _finish(facts: Facts, match: re.Match[str], times: Calendar) -> None:
+def _finish(match: re.Match[str], times: Calendar) -> dict[str, Any]:
+    """What an end tells of a job's facts."""
     when, done, code, signal, completed, rest = match.groups()
-    facts.ended = times.fact(when)
     term = _TERM.search(rest)
-    facts.exit_reason = term.group(1) if term is not None else ""
+    told: dict[str, Any] = {
+        "ended": times.fact(when), "exit_reason": term.group(1) if term is not None else ""
+    }  # fmt: skip
     if done or completed == "done":
-        facts.exit_code = 0
+        told["exit_code"] = 0
     elif code:
-        facts.exit_code = int(code)
+        told["exit_code"] = int(code)
     elif signal:
-        facts.exit_code = 128 + int(signal)
+        told["exit_code"] = 128 + int(signal)
+    return told
 
 
 _INDENT = " " * 21
@@ -483,8 +521,7 @@ def read_history(text: str, times: Calendar) -> dict[str, Ending]:
         if ended is None or back or ended.start() < last:
             found[head.group(1)] = Ending("alive", started=started, hosts=tuple(hosts.items()))
             continue
-        facts = Facts()
-        _finish(facts, ended, times)
+        facts = Facts(**_finish(ended, times))
         requeued = any(match.start() > began for match in _REQUEUED.finditer(record, at))
         found[head.group(1)] = Ending(
             "requeued" if requeued else "ended",

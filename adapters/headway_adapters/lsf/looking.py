@@ -14,10 +14,12 @@ from headway_adapters.lsf import cluster_listing, hosts, reader
 from headway_adapters.lsf.arrays import ARRAYS, read_limits
 from headway_adapters.lsf.client import LsfClient, is_silence
 from headway_adapters.lsf.cluster_listing import HostState, Queue
+from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.flavour import Flavour
 from headway_adapters.lsf.jobs import JobsListing, known_fields
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.power import PowerSaving
+from headway_adapters.lsf.remembered import Remembered
 from headway_adapters.lsf.requeues import Requeues
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.shared import DYNAMIC, NONE, NOTHING, STATIC, Shared, shared
@@ -50,7 +52,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class LsfLook(Look[reader.Detail]):
+class LsfLook(Look[Detail]):
     """The snapshot, and what the guard needs besides."""
 
     #: Slots that LSF counts as used on a host beyond the slots of the listed jobs.
@@ -89,6 +91,7 @@ class Looking:
         self._log = log
         self._clock = clock
         self.world: World | None = None
+        self._remembered = Remembered()
         #: The shared resources as LSF told them last.
         self._shared = NOTHING
 
@@ -166,7 +169,7 @@ class Looking:
         )  # fmt: skip
         found = reader.read_jobs(
             rows, facts, now, site, said.queues, nodes, world.static, world.groups, notes, before,
-            said.shared, said.limits,
+            said.shared, said.limits, self._remembered,
         )  # fmt: skip
         pools = self._pools(said.queues, nodes)
         mine = {name: node for name, node in nodes.nodes.items() if not pools.keys().isdisjoint(node.pools)}

@@ -22,6 +22,7 @@ Choices that LSF leaves to us:
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,8 +37,10 @@ from headway.model import (
 from headway_adapters.lsf import depend, hosts
 from headway_adapters.lsf.arrays import ArraySlots
 from headway_adapters.lsf.cluster_listing import Queue
+from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.hosts import Nodes
 from headway_adapters.lsf.listing import Ending, Facts, Row
+from headway_adapters.lsf.remembered import Reading, Remembered
 from headway_adapters.lsf.resreq import Host, Requirements
 from headway_adapters.lsf.shared import NOTHING, Shared
 from headway_adapters.polling.marks import marks
@@ -80,6 +83,8 @@ ENDS = "<>"
 RESERVATION_PREFIX = "headway_"
 #: Most that a job may run over its limit before that counts as its end, seconds.
 _GRACE = 5.0
+#: Of a minute.
+_LAST_SECOND = 59.0
 
 
 @dataclass(frozen=True)
@@ -92,26 +97,6 @@ class Site:
     fills: bool = False
     #: Attributes of jobs that the configuration names, and that users can say in a job's description.
     words: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Detail:
-    """What the writer and the adapter need to know about a pending job beyond the common form."""
-
-    #: PSUSP: held by its user, an administrator, or us.
-    held: bool
-    #: Why LSF itself would not start it, though ``brun`` would; "" if nothing but its begin time may stand
-    #: against it.
-    waits: str = ""
-    #: Slots that it asks for, the least and the most.
-    least: int = 1
-    most: int = 1
-    #: It has its hosts to itself, whatever slots it asks for there.
-    exclusive: bool = False
-    #: In a queue that we manage.
-    managed: bool = True
-    #: Its description (``bsub -Jd``), notes and all.
-    description: str = ""
 
 
 @dataclass
@@ -143,15 +128,24 @@ def read_jobs(
     before: Snapshot | None = None,
     shared: Shared = NOTHING,
     limits: Mapping[str, int] | None = None,
+    remembered: Remembered | None = None,
 ) -> Jobs:
     """The jobs of one listing; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd.
 
     A job of which the listings tell in two ways stays as it was ``before``; one that is pending and
     whose details are not listed (it was submitted between two commands) is left for the next look.
-    ``limits``: array -> how many of its elements may run at a time.
+    ``limits``: array -> how many of its elements may run at a time. ``remembered``: how the jobs were read
+    at the look before, which becomes how they are read now.
     """
-    reading = _Reading(now, site, queues, nodes, static, groups, notes, before, shared)
-    return reading.read(rows, facts, limits or {})
+    remembered = remembered if remembered is not None else Remembered()
+    named = {name: one.hosts for name, one in shared.licences.items()}
+    planned = {name: queue.default_limit or queue.limit for name, queue in queues.items()}
+    context = site, planned, nodes.members, tuple(nodes.nodes), static, groups, named, set(shared.by_host)
+    remembered.begin(context, now, now if before is None else before.time)
+    reading = _Reading(now, site, queues, nodes, static, groups, notes, before, shared, remembered)
+    found = reading.read(rows, facts, limits or {})
+    remembered.end()
+    return found
 
 
 _NO_FACTS = Facts()
@@ -163,8 +157,10 @@ class _Reading:
     def __init__(
         self, now: float, site: Site, queues: Mapping[str, Queue], nodes: Nodes, static: Mapping[str, Host],
         groups: Mapping[str, tuple[str, ...]], notes: set[str], before: Snapshot | None, shared: Shared,
+        remembered: Remembered,
     ) -> None:  # fmt: skip
-        self.now = now
+        self._now = now
+        self.remembered = remembered
         self.site = site
         self.queues = queues
         self.nodes = nodes
@@ -182,6 +178,34 @@ class _Reading:
         self._outside: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
         #: Queue -> fewest and most CPUs of its hosts.
         self._cpus: dict[str, tuple[int, int]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """A job is read: what it turns out to be read by is found out anew."""
+        #: Until when it is read so.
+        self.until = math.inf
+        #: Why its array keeps it waiting, if that was asked.
+        self.over: str | None = None
+        #: The snapshot before had a part in it; so had the moment of that, or of this look.
+        self.by_past, self.by_moment = False, False
+        self.given_back: list[tuple[str, int]] = []
+
+    @property
+    def now(self) -> float:
+        """When the listing was asked for; a job that is read by it is read anew at the next look."""
+        self.until = self._now
+        return self._now
+
+    def _past(self, job_id: str) -> SnapshotJob | None:
+        """How the snapshot before shows a job."""
+        self.by_past = True
+        return self.before.get(job_id)
+
+    def _is_over(self, moment: float) -> bool:
+        """Whether it is later than this; else that is asked again when it is."""
+        if moment > self._now:
+            self.until = min(self.until, moment)
+        return moment <= self._now
 
     def read(
         self, rows: Mapping[str, Row], facts: Mapping[str, Facts], limits: Mapping[str, int]
@@ -191,8 +215,9 @@ class _Reading:
             active = (row.array for row in rows.values() if states[row.job_id] in ON_NODES)
             self.slots = ArraySlots(limits, Counter(active))
         if any(each.dependency for each in facts.values()):
-            for job_id, row in rows.items():
-                self.known.add(_known(row, facts.get(job_id, _NO_FACTS), states[job_id]))
+            self.known = depend.Jobs(
+                _known(row, facts.get(job_id, _NO_FACTS), states[job_id]) for job_id, row in rows.items()
+            )
         for job_id, row in rows.items():
             try:
                 self._one(job_id, row, facts.get(job_id), states[job_id])
@@ -209,12 +234,57 @@ class _Reading:
         if row.doubtful or (told is None and state == "pending"):
             if job_id in self.before:
                 self.found.jobs[job_id] = self.before[job_id]
-        elif told is None:
-            self._not_pending(row, _NO_FACTS, state)
-        elif state == "pending":
-            self._pending(row, told)
-        else:
-            self._not_pending(row, told, state)
+            return
+        condition = depend.FREE
+        if state == "pending" and told is not None and told.dependency:
+            condition = depend.judge(told.dependency, self.known, user=row.user, index=row.index)
+        known = self.remembered.readings.get(job_id)
+        over = None
+        if (
+            known is not None
+            and known.holds(row, told, self.before.get(job_id), self._now)
+            and (known.condition is condition or known.condition == condition)
+        ):
+            if known.over is not None:
+                over = self.slots.barred(row.array)
+            if known.over == over:
+                self._again(job_id, known)
+                return
+        self._read(job_id, row, told, state, condition, over)
+
+    def _again(self, job_id: str, known: Reading) -> None:
+        """A job as it was read before."""
+        self.found.jobs[job_id] = known.job
+        if known.detail is not None:
+            self.found.details[job_id] = known.detail
+        if known.notes:
+            self.notes |= known.notes
+        for name, amount in known.given_back:
+            self.found.given_back[name] += amount
+        self.remembered.keep(job_id, known)
+
+    def _read(
+        self, job_id: str, row: Row, told: Facts | None, state: str, condition: depend.Condition,
+        over: str | None,
+    ) -> None:  # fmt: skip
+        """A job that is not known as it is now; ``over``: as in :class:`Reading`, if that was asked."""
+        self._begin()
+        notes, self.notes = self.notes, set()
+        try:
+            if state == "pending":
+                self._pending(row, told or _NO_FACTS, condition, over)
+            else:
+                self._not_pending(row, told or _NO_FACTS, state)
+        finally:
+            noted, self.notes = self.notes, notes
+            notes |= noted
+        if self.until > self._now:
+            reading = Reading(
+                row, told, condition, self.over, self.found.jobs[job_id], self.found.details.get(job_id),
+                frozenset(noted), tuple(self.given_back), self.until, self.by_past,
+                unseen=not self.by_moment and job_id not in self.before,
+            )  # fmt: skip
+            self.remembered.keep(job_id, reading)
 
     def _state(self, row: Row) -> str:
         state = JOB_STATES.get(row.stat)
@@ -241,7 +311,7 @@ class _Reading:
             return told.submitted
         if row.submitted is None:
             return self.now
-        known = self.before.get(row.job_id)
+        known = self._past(row.job_id)
         return self._sharper(row.submitted, None if known is None else known.job.submit_time, known is None)
 
     def _sharper(self, moment: float, known: float | None, fresh: bool) -> float:
@@ -253,7 +323,11 @@ class _Reading:
             return moment
         if known is not None and moment <= known < moment + 60:
             return known
-        return _within_its_minute(moment, self.seen) if fresh and self.seen is not None else moment
+        if not fresh:
+            return moment
+        if self.seen is None or self.seen < moment + _LAST_SECOND:
+            self.by_moment = True
+        return moment if self.seen is None else _within_its_minute(moment, self.seen)
 
     def _attributes(self, row: Row, told: Facts) -> dict[str, Any] | None:
         """What the job description says, and what the request has no field for."""
@@ -295,7 +369,7 @@ class _Reading:
             array_index=row.index,
             dependencies=condition.dependencies,
             any_dependency=condition.either,
-            begin_time=begin if begin is not None and begin > self.now else None,
+            begin_time=begin if begin is not None and not self._is_over(begin) else None,
             held=held,
             reservation=reservation,
             attributes=self._attributes(row, told),
@@ -384,11 +458,12 @@ class _Reading:
         placement: Placement = row.hosts
         slots = sum(count for _, count in placement)
         started = row.started if row.started is not None else told.started
-        known = self.before.get(row.job_id)
+        known = self._past(row.job_id)
         if started is not None and known is not None:
             started = self._sharper(started, known.start_time, known.state == "pending")
         elif started is not None and row.ran is not None:
-            started = _within_its_minute(started, self.now - row.ran)
+            self.by_moment = True
+            started = _within_its_minute(started, self._now - row.ran)
         walltime = self._walltime(row, told)
         more = self._asked(row, told)[1] if state != "ended" and told.requirement else {}
         request = Request(
@@ -402,7 +477,11 @@ class _Reading:
         )
         if request.licences and started is not None:
             for name, amount, lasting in self.requirements.read(told.requirement).licences:
-                if lasting and started + lasting <= self.now:
+                if lasting and not placement:
+                    # No snapshot tells the start of a job without a place.
+                    self.until = self._now
+                if lasting and self._is_over(started + lasting):
+                    self.given_back.append((name, amount))
                     self.found.given_back[name] += amount
         ended = state == "ended"
         end = (row.ended if row.ended is not None else told.ended) if ended else None
@@ -427,12 +506,11 @@ class _Reading:
 
     # ------------------------------------------------------------ pending jobs
 
-    def _pending(self, row: Row, told: Facts) -> None:
+    def _pending(
+        self, row: Row, told: Facts, condition: depend.Condition, over: str | None
+    ) -> None:  # fmt: skip
         managed = row.queue in self.managed
         blocked = "LSF's listings contradict each other about the job" if told.doubtful else ""
-        condition = depend.FREE
-        if told.dependency:
-            condition = depend.judge(told.dependency, self.known, user=row.user, index=row.index)
         unfit, more = self._asked(row, told)
         held_by = ""
         held = row.stat == "PSUSP"
@@ -446,8 +524,8 @@ class _Reading:
             blocked = unfit
         elif condition.held:
             blocked = condition.waits
-        else:
-            blocked = blocked or self.slots.barred(row.array)
+        elif not blocked:
+            self.over = blocked = self.slots.barred(row.array) if over is None else over
         if blocked and not held_by:
             held_by = "system"
         least = max(told.least, 1)
@@ -481,7 +559,7 @@ def _known(row: Row, told: Facts, state: str) -> depend.Known:
 
 def _within_its_minute(told: float, likely: float) -> float:
     """The likely moment of something, as far as it is in the minute that LSF told; else the nearest."""
-    return told if told % 60 else max(told, min(likely, told + 59.0))
+    return told if told % 60 else max(told, min(likely, told + _LAST_SECOND))
 
 
 def _outcome(

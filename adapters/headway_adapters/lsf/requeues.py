@@ -15,6 +15,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 
+import msgspec
+
 from headway.errors import Failure
 from headway_adapters.lsf.listing import Ending, Facts, Row
 from headway_adapters.polling.client import Unanswered
@@ -84,7 +86,7 @@ class Requeues:
             going = ending is not None and ending.state != "ended"
             since = self._going.setdefault(key, at)
             if (going and at - since < TOLD_GRACE) or key in self._own:
-                rows[key].stat = "RUN"
+                rows[key] = msgspec.structs.replace(rows[key], stat="RUN")
             else:
                 self._over.add(key)
                 self._going.pop(key, None)

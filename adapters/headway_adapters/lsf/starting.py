@@ -9,8 +9,9 @@ from headway import decisions as d
 from headway.adapter import Outcome
 from headway.adapter.migration import ON_NODES
 from headway.errors import Failure
-from headway_adapters.lsf import reader, writer
+from headway_adapters.lsf import writer
 from headway_adapters.lsf.client import LsfClient, is_silence
+from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.flavour import Flavour
 from headway_adapters.lsf.looking import LsfLook, World
 from headway_adapters.lsf.values import Calendar
@@ -30,7 +31,7 @@ class Starting:
 
     def __init__(
         self, client: LsfClient, world: Callable[[], World | None], flavour: Callable[[], Flavour],
-        guard: Guard[reader.Detail], overlay: Overlay[reader.Detail], flights: Flights[Argv],
+        guard: Guard[Detail], overlay: Overlay[Detail], flights: Flights[Argv],
         commands: Commands, *, log: Any, clock: Callable[[], float],
     ) -> None:  # fmt: skip
         """``clock``: absolute seconds."""
@@ -206,6 +207,6 @@ class Starting:
         room.occupy(job, start.placement, start.tier)
         return plan
 
-    def _waits(self, job: SnapshotJob, detail: reader.Detail) -> str:
+    def _waits(self, job: SnapshotJob, detail: Detail) -> str:
         """Why a job cannot start now."""
         return detail.waits or lies_ahead(job, self._clock())

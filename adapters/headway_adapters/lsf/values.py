@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import math
 import re
 
 MIB = 1 << 20
@@ -41,15 +42,25 @@ class Calendar:
     def __init__(self, now: float) -> None:
         self.now = now
         self._year = datetime.datetime.fromtimestamp(now, datetime.UTC).year
-        self._facts: dict[str, float | None] = {}
+        self._facts: dict[str, tuple[float | None, float]] = {}
+        #: Until when (absolute seconds) all that was read since :meth:`begin` is read so.
+        self.until = math.inf
+
+    def begin(self) -> None:
+        """Something is read of which it matters how long that holds."""
+        self.until = math.inf
 
     def fact(self, text: str) -> float | None:
         """When something happened; None for ``-``, "" and what is no time."""
-        try:
-            return self._facts[text]
-        except KeyError:
-            found = self._facts[text] = self._resolve(text, ahead=False)
-            return found
+        found = self._facts.get(text)
+        if found is None:
+            before, self.until = self.until, math.inf
+            found = self._facts[text] = self._resolve(text, ahead=False), self.until
+            self.until = before
+        moment, until = found
+        if until < self.until:
+            self.until = until
+        return moment
 
     def wish(self, text: str) -> float | None:
         """When something shall happen; None if unset."""
@@ -89,6 +100,8 @@ class Calendar:
                 continue
             fits = weekday is None or moment.weekday() == weekday
             found.append((float(calendar.timegm(moment.timetuple())), fits))
+        if year is None:
+            self.until = min(self.until, self._turn([at for at, _ in found], ahead=ahead))
         if not found:
             return None
         if not ahead and year is None:
@@ -98,6 +111,16 @@ class Calendar:
         if ahead:
             return min((at for at, _ in found), key=lambda at: abs(at - self.now), default=None)
         return max((at for at, _ in found), default=None)
+
+    def _turn(self, moments: list[float], *, ahead: bool) -> float:
+        """From when on another of a date's moments may be meant, or other years are tried."""
+        if ahead:
+            # Between any two of them: which ones fit a weekday is not asked here.
+            turns = [(one + other) / 2 for one in moments for other in moments if one < other]
+        else:
+            turns = [at - _DAY for at in moments]
+        new_year = float(calendar.timegm((self._year + 1, 1, 1, 0, 0, 0)))
+        return min([new_year, *(at for at in turns if at > self.now)])
 
 
 _LIMIT = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)(?: min\b)?(?:/| of |$)")

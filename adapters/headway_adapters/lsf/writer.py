@@ -28,8 +28,9 @@ import msgspec
 
 from headway import decisions as d
 from headway.model import Placement, Reservation
+from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.hosts import RESERVATION_PREFIX
-from headway_adapters.lsf.reader import ENDS, Detail
+from headway_adapters.lsf.reader import ENDS
 from headway_adapters.polling.remarks import unwritable, with_note
 from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 

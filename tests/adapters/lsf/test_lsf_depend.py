@@ -12,21 +12,20 @@ from headway_adapters.lsf.depend import DONE, EXITED, PENDING, STARTED, Conditio
 
 
 def listed() -> depend.Jobs:
-    jobs = depend.Jobs()
-    for job in (
-        Known("1", "alice", "prep", DONE, 0),
-        Known("2", "alice", "bad", EXITED, 3),
-        Known("3", "alice", "run1", STARTED),
-        Known("4", "alice", "run2", PENDING),
-        Known("5", "alice", "run2", PENDING, held=True),
-        Known("6", "bob", "run1", DONE, 0),
-        Known("7[1]", "alice", "arr[1]", DONE, 0, array="7", index=1),
-        Known("7[2]", "alice", "arr[2]", STARTED, array="7", index=2),
-        Known("7[3]", "alice", "arr[3]", PENDING, array="7", index=3),
-        Known("8", "alice", "123", PENDING),
-    ):
-        jobs.add(job)
-    return jobs
+    return depend.Jobs(
+        (
+            Known("1", "alice", "prep", DONE, 0),
+            Known("2", "alice", "bad", EXITED, 3),
+            Known("3", "alice", "run1", STARTED),
+            Known("4", "alice", "run2", PENDING),
+            Known("5", "alice", "run2", PENDING, held=True),
+            Known("6", "bob", "run1", DONE, 0),
+            Known("7[1]", "alice", "arr[1]", DONE, 0, array="7", index=1),
+            Known("7[2]", "alice", "arr[2]", STARTED, array="7", index=2),
+            Known("7[3]", "alice", "arr[3]", PENDING, array="7", index=3),
+            Known("8", "alice", "123", PENDING),
+        )
+    )
 
 
 def judged(text: str, index: int | None = None, user: str = "alice") -> Condition:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorded_lsf import FIXTURES, LATER, NOW, at, output, result
 
 from headway.errors import Failure
-from headway_adapters.lsf import cluster_listing, listing
+from headway_adapters.lsf import cluster_listing, documents, listing
 from headway_adapters.lsf.client import is_silence
 from headway_adapters.lsf.cluster_listing import Booking, Queue, System
 from headway_adapters.lsf.listing import Ending, Facts, Row
@@ -232,7 +232,7 @@ def test_queues() -> None:
     (queue,) = cluster_listing.read_queues(output("bqueues_long")).values()
     assert queue == Queue("normal", "Open:Inact_Adm", ("all",), priority=30)
     assert queue.inactive and not queue.window_closed
-    (row,) = listing.table(output("bqueues_wide"))
+    (row,) = documents.table(output("bqueues_wide"))
     assert (row["QUEUE_NAME"], row["STATUS"], row["PEND"], row["SUSP"]) == ("normal", "Open:Inact", "9", "1")
 
 
@@ -255,9 +255,9 @@ def test_limits_and_hosts_of_queues() -> None:
 
 
 def test_tables_of_load_and_hosts() -> None:
-    (row,) = listing.table(output("lsload"))
+    (row,) = documents.table(output("lsload"))
     assert (row["HOST_NAME"], row["status"], row["mem"]) == ("lsfhost", "ok", "22G")
-    (row,) = listing.table(output("lshosts"))
+    (row,) = documents.table(output("lshosts"))
     assert (row["maxmem"], row["ncpus"], row["RESOURCES"]) == ("24105M", "2", "()")
 
 
@@ -517,7 +517,7 @@ def test_hostile_names_and_commands_in_the_details_never_invent_a_job(name: str,
 
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_text_are_an_outage_or_nothing(data: bytes) -> None:
-    text = listing.text_of(data)
+    text = documents.text_of(data)
     of_cluster = (cluster_listing.read_hosts, cluster_listing.read_queues, cluster_listing.read_groups)
     for read in (rows, long, *of_cluster):
         try:

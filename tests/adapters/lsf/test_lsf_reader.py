@@ -10,8 +10,9 @@ from recorded_lsf import NOW, at, output
 from headway.model import Dependency, NodeDescription, PoolDescription, Request, Reservation
 from headway_adapters.lsf import cluster_listing, hosts, listing, reader
 from headway_adapters.lsf.cluster_listing import Booking, HostState, Queue
+from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.listing import Ending, Facts, Row
-from headway_adapters.lsf.reader import Detail, Site
+from headway_adapters.lsf.reader import Site
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob

@@ -14,7 +14,7 @@ from recorded_lsf import NOW, at
 from headway import decisions as d
 from headway.model import JobDescription, Request, Reservation
 from headway_adapters.lsf import writer
-from headway_adapters.lsf.reader import Detail
+from headway_adapters.lsf.detail import Detail
 
 CPUS = {"h1": 4, "h2": 4, "h3": 2}
 SLOTS = {"h1": 4, "h2": 4, "h3": 2}
