@@ -44,7 +44,8 @@ OTHERS_OF = {
     Request: {"gres_per_node", "gres_per_chunk", "features", "least_sizes", "parts", "parts_apart"},
     Dependency: {"kind"},
     NodeDescription: {"gres", "features", "reason", "node_class", "sizes"},
-    PoolDescription: {"node_class", "bounds"},
+    # What its cluster lacks are kinds of decisions.
+    PoolDescription: {"node_class", "bounds", "lacks"},
     # Fields and QOS, which have the same names everywhere.
     PoolBounds: {"lifted"},
     # Its id is renamed by who made it.
