@@ -16,6 +16,7 @@ from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import OF_THE_ENGINE, Copy, Decision, Drop, Start, Tell
 from headway.events import Event
 from headway.inputs.log import logger
+from headway.inquiry.bookings import planned_starts
 from headway.inquiry.cycles import Cycle
 from headway.journal import JournalWriter, NullJournal
 from headway.journal.latencies import SAVED_AS, LatencyMeter
@@ -179,6 +180,7 @@ class Engine:
         wait, next_wakeup, step, apply = adapter.wait, scheduler.next_wakeup, scheduler.step, self._apply
         problems, notices = scheduler.problems, scheduler.notices
         on_cycle, on_decisions = self._on_cycle, self._on_decisions
+        shows_starts = adapter.shows_starts and self.mode is Mode.DRIVE
         plain = not self.journal.enabled and self.mode is not Mode.MONITOR and self._requests is None
         while (ends := self._end()) is None:
             if self._requests is not None:
@@ -199,6 +201,8 @@ class Engine:
                 self._journalled(now, events)
             if problems or notices:
                 self.report()
+            if shows_starts:
+                adapter.show_starts(planned_starts(scheduler))
             if on_cycle is not None:
                 on_cycle(now)
         return ends

@@ -15,6 +15,7 @@ from headway.model import ClusterDescription
 from headway.model.modes import Mode
 from headway.plugins import Traits
 from headway.scheduler import Scheduler
+from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.fcfs import Fcfs
 
 CLUSTER = ClusterDescription.flat(8)
@@ -88,8 +89,8 @@ def arrival(now, *names):
     return now, [ev.JobSubmitted(now, described(name, 4, submit=now)) for name in names]
 
 
-def engine(adapter, journal=None, *plugins, mode=Mode.DRIVE, **more):
-    scheduler = Scheduler(CLUSTER, plugged(Fcfs(), *plugins), monitor=mode is Mode.MONITOR)
+def engine(adapter, journal=None, *plugins, mode=Mode.DRIVE, policy=Fcfs, **more):
+    scheduler = Scheduler(CLUSTER, plugged(policy(), *plugins), monitor=mode is Mode.MONITOR)
     return Engine(adapter, scheduler, journal, mode=mode, log=Quiet(), **more)
 
 
@@ -193,6 +194,53 @@ def test_in_monitor_mode_nothing_is_applied_and_everything_is_written():
     engine(Script(arrival(0, "a"), log=log), Notebook(log), mode=Mode.MONITOR).run()
     assert [kind for kind, *_ in log] == ["events", "decisions", "outcomes", "checkpoint"]
     assert ("outcomes", 1, [False]) in log
+
+
+def three_in_turn():
+    """Three jobs that each take all processors; the first of them ends early."""
+    jobs = [described(name, 8, 100.0) for name in ("big", "first", "second")]
+    return [
+        (0.0, [ev.JobSubmitted(0.0, job) for job in jobs]),
+        (1.0, [ev.JobStarted(1.0, "big", ())]),
+        (50.0, [ev.JobEnded(50.0, "big", "completed")]),
+    ]
+
+
+class Shows(Script):
+    """A cluster whose commands show planned starts."""
+
+    shows_starts = True
+
+    def show_starts(self, planned):
+        self.log.append(("planned", sorted(planned)))
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_planned_starts_are_shown_after_what_was_decided(journal):
+    log = []
+    adapter = Shows(*three_in_turn(), log=log)
+    engine(adapter, Notebook([]) if journal else None, policy=Conservative).run()
+    assert log == [
+        ("applied", ["big"]), ("planned", [("first", 100.0), ("second", 200.0)]),
+        ("planned", [("first", 101.0), ("second", 201.0)]),
+        # What is planned moves with what ends.
+        ("applied", ["first"]), ("planned", [("second", 150.0)]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [Mode.MONITOR, Mode.DRY_RUN])
+def test_planned_starts_are_shown_in_mode_drive_alone(mode):
+    log = []
+    engine(Shows(*three_in_turn(), log=log), mode=mode, policy=Conservative).run()
+    assert not any(kind == "planned" for kind, _ in log)
+
+
+def test_a_cluster_that_shows_none_is_told_none():
+    log = []
+    adapter = Shows(*three_in_turn(), log=log)
+    adapter.shows_starts = False
+    engine(adapter, policy=Conservative).run()
+    assert not any(kind == "planned" for kind, _ in log)
 
 
 def test_the_deadline_is_the_schedulers_next_wakeup():

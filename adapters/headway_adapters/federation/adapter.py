@@ -26,7 +26,7 @@ Decisions that we took:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from typing import Any
@@ -112,6 +112,7 @@ class Federation(ToldBefore):
         }
         self._handlers = Handlers(self._members, self._names)
         self.moves = any(member.adapter.moves for member in self._members.values())
+        self.shows_starts = any(member.adapter.shows_starts for member in self._members.values())
         self.suspended_lend = all(member.adapter.suspended_lend for member in self._members.values())
         self._copies = LiveCopies(
             transfers or Transfers(), self._names.cluster_of_job, self._bell.stir, self._log, self._clock
@@ -422,6 +423,16 @@ class Federation(ToldBefore):
             for name, member in self._members.items()
             for one in member.adapter.starts_waiting()
         ]
+
+    def show_starts(self, planned: Iterable[tuple[str, float]]) -> None:
+        own: dict[str, list[tuple[str, float]]] = {name: [] for name in self._members}
+        for job, start in planned:
+            cluster, local = self._names.job_place(job)
+            if cluster in own:
+                own[cluster].append((local, start))
+        for name, member in self._members.items():
+            if member.adapter.shows_starts:
+                member.adapter.show_starts(own[name])
 
     def close(self) -> None:
         if self._closed:

@@ -63,6 +63,7 @@ def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) 
         return [*found, Check("lsf", False, str(error), remedy)]
     found.append(Check("lsf", True, f"{kind.title}, cluster {cluster}"))
     found.append(_capabilities(kind, options))
+    found.append(Check("planned starts", True, "bjobs shows none of headway's; headway explain tells them"))
     try:
         queues_out, hosts_out = client.look([("bqueues", "-l"), ("bhosts", "-w")])
         found += _queues(cluster_listing.read_queues(queues_out.text), options)

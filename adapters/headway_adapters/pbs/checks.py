@@ -68,6 +68,7 @@ def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> l
     state = values.text(attributes.get("server_state")) or "answers"
     found.append(Check("pbs server", True, f"{name}: {state}"))
     found.append(_scheduling(attributes, options).for_driving())
+    found.append(Check("planned starts", True, "qstat shows none of headway's; headway explain tells them"))
     if options.reservations:
         found += [_schedulers(client).for_driving(), *_root_reserves_nothing(client.transport.user)]
     found.append(_privilege(client, attributes, flavour).for_driving())

@@ -41,6 +41,7 @@ from headway_adapters.slurm.policy import Policy
 from headway_adapters.slurm.power import Power
 from headway_adapters.slurm.refusals import Refusals
 from headway_adapters.slurm.resubmission import SlurmResubmission
+from headway_adapters.slurm.shown_starts import Pacing, ShownStarts
 from headway_adapters.slurm.starting import Starting
 from headway_adapters.slurm.unmet import Unmet
 from headway_adapters.transport import Transport
@@ -101,9 +102,12 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
             client, self._learn, self._policy, refusals, unmet, log=self._log, clock=self._clock
         )
         self._handback = Handback(self.overlay, self.commands, refusals, unmet, self._log)
+        self._shown = ShownStarts(
+            self.commands, self.notes, Pacing(self.options.show_rate), on=self.options.show_starts
+        )
         self._starting = Starting(
             self.options, lambda: self._looking.world, self.guard, self.overlay, self.commands,
-            self._handback, self.moving, self._log,
+            self._handback, self.moving, self._shown, self._log,
         )  # fmt: skip
         self._custody = Custody(
             self.commands, self._handback, self.notes, poll_interval=self.options.poll_interval, log=self._log
@@ -116,6 +120,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
                 self.options, client, self.commands, self.overlay, lambda: self._looking.world
             )
         )
+        self.shows_starts = self.options.show_starts and not read_only
         self._power = Power(self.commands, self.actuators, self._log)
 
     # ------------------------------------------------------------------ looking
@@ -147,6 +152,10 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         if self.options.power:
             self._power.tend(look.snapshot)
         self._custody.tend(look, in_flight)
+        self._shown.tend(look, in_flight)
+
+    def show_starts(self, planned: Iterable[tuple[str, float]]) -> None:
+        self._shown.plan(planned)
 
     def rules(self, pool: str) -> bool:
         return pool in self.options.partitions
@@ -225,6 +234,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
                 running_nodes=tuple(node for node, _ in known.placement) if known is not None else (),
                 waits=detail is not None and detail.managed,
                 came=detail.came if detail is not None else "",
+                shown=detail.shown if detail is not None else None,
                 comment=self.overlay.as_written(job_id, detail.comment if detail is not None else ""),
                 comment_free=detail is None or detail.comment_free or isinstance(decision, d.Release),
             )

@@ -56,9 +56,17 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
     if options.power:
         found.append(_power(config).for_driving())
     found += _partitions(client, options)
+    found.append(_planned_starts(options))
     found.append(submit_filter.check(client, config, options, ping.text).for_driving())
     found.append(_clock(client, clock))
     return found
+
+
+def _planned_starts(options: SlurmOptions) -> Check:
+    said = "squeue --start shows none; with cluster.options.show_starts it does"
+    if options.show_starts:
+        said = f"squeue --start shows them (at most {options.show_rate:g} are written a second)"
+    return Check("planned starts", True, said)
 
 
 def _privilege(client: SlurmClient, config: dict[str, str]) -> Check:

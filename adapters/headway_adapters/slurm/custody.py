@@ -59,7 +59,9 @@ class _Round:
         """What one job needs, if anything. Raises :class:`writer.Unfit`."""
         if detail.from_filter or detail.unmarked or detail.refused or not detail.held:
             may_mark = detail.comment_free and detail.pin is None and detail.route is None
-            mark = marker.held(nodes_open=detail.nodes_open, came=detail.came) if may_mark else ""
+            mark = ""
+            if may_mark:
+                mark = marker.held(nodes_open=detail.nodes_open, came=detail.came, shown=detail.shown)
             self.takes.setdefault(writer.record(detail.record), mark)
         elif detail.pin is not None and job.held_by == "headway" and detail.parts:
             pins = tuple(part.pin for _, part in detail.parts)

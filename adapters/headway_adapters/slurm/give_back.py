@@ -79,9 +79,15 @@ def _release_waiting(client: SlurmClient, found: reader.Jobs) -> Iterator[tuple[
         if found.jobs[job_id].held_by != "user":
             done.add(detail.record)
             yield record, _release(client, record, detail)
-        elif reader.said_by_user(detail.comment)[1] == reader.USER_HOLD:
-            done.add(detail.record)
-            result = client.run(["scontrol", "uhold", record])
+            continue
+        done.add(detail.record)
+        steps: list[Sequence[str]] = []
+        if detail.shown is not None:
+            steps.append(writer.show_no_more(detail, detail.shown, time.time()))
+        if reader.said_by_user(detail.comment)[1] == reader.USER_HOLD:
+            steps.append(("scontrol", "uhold", record))
+        for argv in steps:
+            result = client.run(argv)
             if not result.ok:
                 yield record, result.complaint()
 
@@ -92,7 +98,9 @@ def _release(client: SlurmClient, record: str, detail: reader.Detail) -> str:
     if detail.parts:
         return _release_parts(client, record, detail)
     update = ["scontrol", "update", f"JobId={record}", "AdminComment="]
-    if detail.begins_for_us:
+    if detail.shown is not None:
+        update.append(writer.begin_before(detail.shown, time.time()))
+    elif detail.begins_for_us:
         update.append("StartTime=now")
     if detail.listed:
         update.append(f"Partition={writer.partitions(detail.listed)}")
@@ -110,7 +118,9 @@ def _release(client: SlurmClient, record: str, detail: reader.Detail) -> str:
 def _release_parts(client: SlurmClient, leader: str, detail: reader.Detail) -> str:
     """Release a heterogeneous job as its user submitted it; what went wrong, "" if nothing did."""
     steps = together.restore(detail, leader, [part.pin for _, part in detail.parts], mark=False)
-    for argv in (steps.leader, *steps.others, ("scontrol", "update", f"JobId={leader}", "AdminComment="),
+    begin = [writer.begin_before(detail.shown, time.time())] if detail.shown is not None else []
+    for argv in (steps.leader, *steps.others,
+                 ("scontrol", "update", f"JobId={leader}", *begin, "AdminComment="),
                  ("scontrol", "release", leader)):  # fmt: skip
         result = client.run(argv)
         if not result.ok:

@@ -20,6 +20,9 @@ can write) tells:
 ``;list=a,b``                          and put into one of the partitions that its user had listed
 ``;excl=n7|n3,n4``                     sent there by excluding all other nodes, which changed the lists of
                                        a heterogeneous job's components: theirs, in order
+``;shown=1795721953``                  behind any of these but ``new`` and ``asked``: it has this begin time
+                                       (seconds since the epoch) to show its planned start
+``;begin=1795720000``                  and behind that: the begin time that it had before
 =====================================  =====================================================
 
 Jobs that go to another cluster (:mod:`headway_adapters.polling.resubmission`):
@@ -53,6 +56,7 @@ NEW = PREFIX + "new"
 HELD = PREFIX + "held"
 ASKED = PREFIX + "asked="
 _ANY_NODES = ";nodes=any"
+_SHOWN = re.compile(r";shown=([0-9]{1,11})(?:;begin=([0-9]{1,11}))?(?=;|$)")
 _ORIGIN = re.compile(rf";from=(({PLACE.pattern})@([0-9]{{1,11}}))(?=;|$)")
 _COPY = re.compile(
     rf"{PREFIX}({COPY}|{SEALED})=({PLACE.pattern});as=({PLACE.pattern})@([0-9]{{1,11}})(?:{_ANY_NODES})?"
@@ -60,6 +64,19 @@ _COPY = re.compile(
 _LEAVING = re.compile(
     rf"{PREFIX}{LEAVING}=({PLACE.pattern})(?:;run=([0-9]{{1,9}}))?(?:;from=[^;]*)?(?:{_ANY_NODES})?"
 )
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A planned start that headway shows as the job's begin time."""
+
+    #: Seconds since the epoch.
+    time: int
+    #: The begin time that the job had before, seconds since the epoch; 0: none.
+    begin: int = 0
+
+    def text(self) -> str:
+        """Behind a mark."""
+        return f";shown={self.time}" + (f";begin={self.begin}" if self.begin else "")
 
 
 class Pin(msgspec.Struct, frozen=True):
@@ -84,6 +101,8 @@ class Pin(msgspec.Struct, frozen=True):
     listed: tuple[str, ...] = ()
     #: Its name for all and when it was submitted, if it came from another cluster.
     came: str = ""
+    #: The planned start that was shown when it was pinned. A pin that Slurm refuses may be there in part.
+    shown: Shown | None = None
 
     def text(self) -> str:
         """The AdminComment. Names must have been validated."""
@@ -98,6 +117,7 @@ class Pin(msgspec.Struct, frozen=True):
             f"{_behind(self.came)}"
             f"{';list=' + ','.join(self.listed) if self.listed else ''}"
             f"{';excl=' + '|'.join(map(hostlist.compress, self.excluded)) if self.excluded else ''}"
+            f"{_showing(self.shown)}"
         )
 
 
@@ -106,10 +126,28 @@ def is_ours(comment: str) -> bool:
     return not comment or comment.startswith(PREFIX)
 
 
-def held(*, nodes_open: bool = False, came: str = "") -> str:
+def held(*, nodes_open: bool = False, came: str = "", shown: Shown | None = None) -> str:
     """The mark of a job that headway holds. ``nodes_open``: its user stated no greatest number of nodes.
-    ``came``: its name for all and when it was submitted, if it came from another cluster."""
-    return HELD + _behind(came) + (_ANY_NODES if nodes_open else "")
+    ``came``: its name for all and when it was submitted, if it came from another cluster. ``shown``: the
+    planned start that its begin time is."""
+    return HELD + _behind(came) + _showing(shown) + (_ANY_NODES if nodes_open else "")
+
+
+def shown(comment: str) -> Shown | None:
+    """The planned start that a mark says to be shown; None of marks without, and of other comments."""
+    found = _SHOWN.search(comment) if comment.startswith(PREFIX) else None
+    return Shown(int(found[1]), int(found[2] or 0)) if found is not None else None
+
+
+def showing(comment: str, planned: Shown | None) -> str:
+    """The same mark with this planned start; None: without any."""
+    bare = _SHOWN.sub("", comment)
+    end = _ANY_NODES if bare.endswith(_ANY_NODES) else ""
+    return bare.removesuffix(end) + _showing(planned) + end
+
+
+def _showing(planned: Shown | None) -> str:
+    return planned.text() if planned is not None else ""
 
 
 def _behind(came: str) -> str:
@@ -160,7 +198,7 @@ def says_nodes_open(comment: str) -> bool:
     """Whether a mark says that the job's user stated no greatest number of nodes."""
     if not comment.endswith(_ANY_NODES):
         return False
-    bare = _ORIGIN.sub("", comment.removesuffix(_ANY_NODES))
+    bare = _SHOWN.sub("", _ORIGIN.sub("", comment.removesuffix(_ANY_NODES)))
     return bare in (NEW, HELD) or begin_of_asked(comment) is not None or route(comment) is not None
 
 
@@ -191,6 +229,7 @@ def parse(comment: str) -> Pin | None:
             excluded=tuple(map(hostlist.expand, fields["excl"].split("|"))) if "excl" in fields else (),
             listed=tuple(filter(None, fields.get("list", "").split(","))),
             came=origin(comment),
+            shown=shown(comment),
         )
     except (ValueError, KeyError):
         return None

@@ -38,6 +38,11 @@ class SlurmOptions(TransportOptions):
     unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
     #: Whose reservation it is when a plugin's reservation names no users and no accounts.
     reservation_user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")] = "root"
+    #: Whether the planned start of each job that headway holds is shown as its begin time, so that
+    #: ``squeue --start`` tells it.
+    show_starts: bool = False
+    #: Planned starts that are written a second at most.
+    show_rate: Annotated[float, Field(gt=0, le=1000)] = 10.0
     #: True: headway puts nodes to sleep and wakes them through Slurm's power saving
     #: (Suspend/ResumeProgram are configured).
     power: bool = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from headway.adapter import Outcome
@@ -160,7 +161,9 @@ class SlurmResubmission:
         )
         came = marker.origin(comment) if mark.kind == LEAVING else ""
         text = marker.of_route(mark, came=came, nodes_open=open_)
-        return self._update(job_id, "Priority=0", f"AdminComment={text}")
+        planned = reader.shown_of(record)
+        begin = [writer.begin_before(planned, time.time())] if planned is not None else []
+        return self._update(job_id, "Priority=0", *begin, f"AdminComment={text}")
 
     def settle(self, job_id: str) -> Outcome:
         """As :meth:`Resubmission.settle`."""

@@ -23,6 +23,7 @@ from headway_adapters.slurm.batches import for_all
 from headway_adapters.slurm.client import is_silence
 from headway_adapters.slurm.handback import Handback, Pinned
 from headway_adapters.slurm.options import SlurmOptions
+from headway_adapters.slurm.shown_starts import ShownStarts
 from headway_adapters.slurm.world import World
 from headway_adapters.transport import Result
 
@@ -40,7 +41,8 @@ class Starting:
 
     def __init__(
         self, options: SlurmOptions, world: Callable[[], World | None], guard: Guard[reader.Detail],
-        overlay: Overlay[reader.Detail], commands: Commands, handback: Handback, moves: Moves, log: Any,
+        overlay: Overlay[reader.Detail], commands: Commands, handback: Handback, moves: Moves,
+        shown: ShownStarts, log: Any,
     ) -> None:  # fmt: skip
         self._options = options
         self._world = world
@@ -49,6 +51,7 @@ class Starting:
         self._commands = commands
         self._handback = handback
         self._moves = moves
+        self._shown = shown
         self._log = log
 
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[Pinned]]:
@@ -166,6 +169,7 @@ class Starting:
         return writer.start(
             start, detail, pool, reserved=self._is_reserved(start), at_once=start.job_id in self._moves,
             partition=partition, bound=self._given_up(start, job.job.request.switches),
+            shown=self._shown.of(detail),
         )  # fmt: skip
 
     def _is_reserved(self, start: d.Start) -> bool:
@@ -202,7 +206,8 @@ class Starting:
             raise writer.Unfit(f"job {start.job_id}: it needs sched/backfill with bf_interval=1")
         pool = [name for name, node in seen.nodes.items() if job.job.pool in node.pools]
         placements = placements_of(job.job.request, start.placement)
-        steps, pins = together.start(start, detail, placements, pool, reserved=self._is_reserved(start))
+        steps, pins = together.start(start, detail, placements, pool, reserved=self._is_reserved(start),
+                                     shown=self._shown.of(detail))  # fmt: skip
         pinned = Pinned(pins[0], detail.comment_free, pins, detail)
         # What is asked of the leader is asked of all: so it comes first, and the release last.
         for commands in ([steps.leader], steps.others, [writer.release_all([start.job_id])]):

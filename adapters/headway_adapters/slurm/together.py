@@ -36,11 +36,12 @@ def start(
     pool: Collection[str],
     *,
     reserved: bool,
+    shown: marker.Shown | None = None,
 ) -> tuple[Steps, tuple[marker.Pin, ...]]:
     """Pin each component to its nodes of ``placements``; the pins, the leader's first.
 
-    ``pool``: all nodes of the partition. ``reserved``: as for :func:`headway_adapters.slurm.writer.start`.
-    Raises :class:`Unfit`.
+    ``pool``: all nodes of the partition. ``reserved``, ``shown``: as for
+    :func:`headway_adapters.slurm.writer.start`. Raises :class:`Unfit`.
     """
     leader = writer.job(decision.job_id)
     if len(placements) != len(detail.parts) or not all(placements):
@@ -57,9 +58,12 @@ def start(
     pin = marker.Pin(
         nodes=chosen, asked=first.node_list, least=first.least_nodes, most=first.most_nodes, placement=placed,
         restarts=first.restarts, reserved=reserved, excluded=tuple(part.excluded for _, part in detail.parts),
+        shown=shown,
     )  # fmt: skip
     away = dict.fromkeys([*first.excluded, *sorted(set(pool) - set(chosen))])
     command = ["scontrol", "update", f"JobId={leader}", f"ExcNodeList={writer.nodes(away)}"]
+    if shown is not None:
+        command.append("StartTime=now")
     if reserved:
         command.append(f"ReservationName={writer.own_reservation(leader)}")
     if detail.comment_free:
@@ -84,7 +88,7 @@ def restore(detail: Detail, leader: str, pins: Sequence[marker.Pin | None], *, m
     if any(pin is not None and pin.reserved for pin in pins):
         command.append("ReservationName=")
     if mark:
-        command.append(f"AdminComment={marker.HELD}")
+        command.append(f"AdminComment={marker.held(shown=pins[0].shown if pins[0] is not None else None)}")
     others = []
     for (record, part), pin in zip(detail.parts[1:], pins[1:], strict=True):
         excluded = f"ExcNodeList={writer.nodes(part.excluded)}"

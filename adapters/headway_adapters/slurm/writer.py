@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -98,6 +98,7 @@ def start(
     at_once: bool = False,
     partition: str = "",
     bound: int = 0,
+    shown: marker.Shown | None = None,
 ) -> Plan:
     """Pin the job to its nodes, then release it.
 
@@ -106,7 +107,7 @@ def start(
     starts inside the reservation that headway keeps for it. ``at_once``: it went back to the queue just now,
     for which Slurm would have it wait for two minutes. ``partition``: put it into this partition, which is
     the partition of the pool's background jobs. ``bound``: on how many switches it was to be, which it gives
-    up.
+    up. ``shown``: the planned start that its begin time may be.
     """
     job_id = job(decision.job_id)
     if not decision.placement:
@@ -128,13 +129,14 @@ def start(
         reserved=reserved,
         listed=detail.listed,
         came=detail.came,
+        shown=shown,
     )
     nodes(asked)
     update = ["scontrol", "update", f"JobId={job_id}", f"ReqNodeList={nodes(chosen)}"]
     count = len(chosen)
     if not detail.least_nodes == detail.most_nodes == count:
         update.append(f"NumNodes={count}-{count}")
-    if at_once:
+    if at_once or shown is not None:
         update.append("StartTime=now")
     if partition or detail.listed or detail.behind:
         partitions(detail.listed)
@@ -184,6 +186,28 @@ def take(record_ids: Iterable[str], *, mark: str) -> Argv:
     return (*argv, f"AdminComment={mark}") if mark else argv
 
 
+def show(detail: Detail, planned: marker.Shown) -> Argv:
+    """Show a planned start as the begin time of a held job, or of the rest of an array."""
+    mark = marker.showing(detail.mark, planned)
+    return (
+        "scontrol", "update", f"JobId={record(detail.record)}", f"StartTime={utc(planned.time)}",
+        f"AdminComment={mark}",
+    )  # fmt: skip
+
+
+def show_no_more(detail: Detail, shown: marker.Shown, now: float) -> Argv:
+    """Give a held job, or the rest of an array, the begin time that it had before a planned start was shown.
+    ``now``: absolute seconds."""
+    named = ("scontrol", "update", f"JobId={record(detail.record)}", begin_before(shown, now))
+    return (*named, f"AdminComment={marker.showing(detail.mark, None)}") if detail.mark else named
+
+
+def begin_before(shown: marker.Shown, now: float) -> str:
+    """The word of an update that ends that a planned start is shown. Slurm has no word for no begin time:
+    where there was none, or it has come, it is ``now`` (absolute seconds)."""
+    return f"StartTime={utc(shown.begin)}" if shown.begin > now else "StartTime=now"
+
+
 def restore(job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, partition: str = "") -> Argv:
     """Give a job that did not start its user's node list and number of nodes back.
 
@@ -201,8 +225,8 @@ def restore(job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, par
     if pin.reserved:
         argv.append("ReservationName=")
     if mark:
-        taken_back = marker.Pin(nodes=(), restarts=pin.restarts, came=pin.came)
-        text = marker.held(came=pin.came) if pin.most else taken_back.text()
+        taken_back = marker.Pin(nodes=(), restarts=pin.restarts, came=pin.came, shown=pin.shown)
+        text = marker.held(came=pin.came, shown=pin.shown) if pin.most else taken_back.text()
         argv.append(f"AdminComment={text}")
     return tuple(argv)
 
@@ -214,9 +238,16 @@ def _held(job_id: str) -> Argv:
     return ("scontrol", "update", f"JobId={job_id}", "Priority=0")
 
 
-def _released(job_id: str, came: str) -> tuple[Argv, ...]:
+def _hold_words(hold_marker: str, came: str, shown: marker.Shown | None, now: float) -> Iterator[str]:
+    """An administrator's hold, in whose mark a planned start has no place."""
+    if shown is not None:
+        yield begin_before(shown, now)
+    yield f"AdminComment={hold_marker}: by headway{f';from={came}' if came else ''}"
+
+
+def _released(job_id: str, came: str, shown: marker.Shown | None) -> tuple[Argv, ...]:
     """Not Slurm's release: that would let Slurm start the job. It is held for headway again."""
-    return ((*_held(job_id), f"AdminComment={marker.held(came=came)}"),)
+    return ((*_held(job_id), f"AdminComment={marker.held(came=came, shown=shown)}"),)
 
 
 def _requeued(job_id: str) -> tuple[Argv, ...]:
@@ -251,22 +282,23 @@ def plan(
     comment: str = "",
     waits: bool = False,
     came: str = "",
+    shown: marker.Shown | None = None,
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``running_nodes``: where the job runs. ``comment_free``: its
     AdminComment may be written. ``reservation_exists``: headway has made the reservation. ``comment``: what
     its Comment says. ``waits``: it is pending.
-    ``came``: its name for all and when it was submitted, if it came from another cluster.
+    ``came``: its name for all and when it was submitted, if it came from another cluster. ``shown``: the
+    planned start that is shown as its begin time.
     """
     if type(decision) in _BY_ID:
         return Plan(_BY_ID[type(decision)](job(decision.job_id)))  # type: ignore[attr-defined]
     if isinstance(decision, d.Release):
-        return Plan(_released(job(decision.job_id), came))
+        return Plan(_released(job(decision.job_id), came, shown))
     if isinstance(decision, d.Hold):
         held = _held(job(decision.job_id))
-        mark = f"AdminComment={hold_marker}: by headway{f';from={came}' if came else ''}"
-        return Plan(((*held, mark) if comment_free else held,))
+        return Plan(((*held, *_hold_words(hold_marker, came, shown, now)) if comment_free else held,))
     if isinstance(decision, d.SetTimeLimit):
         limit = minutes(decision.walltime)
         return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"TimeLimit={limit}"),))

@@ -8,6 +8,7 @@ carries decisions out; it never decides.
 from __future__ import annotations
 
 import abc
+import contextlib
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -102,7 +103,7 @@ class StartsWait(msgspec.Struct, frozen=True):
         return f"{self.starts} {verb} for {self.what}"
 
 
-class ClusterAdapter(abc.ABC):
+class ClusterAdapter(contextlib.AbstractContextManager["ClusterAdapter"], abc.ABC):
     """A cluster, seen by the engine."""
 
     #: The decision types that it can carry out.
@@ -111,6 +112,8 @@ class ClusterAdapter(abc.ABC):
     suspended_lend: bool = False
     #: It can drive migration handlers (:mod:`headway.adapter.migration`), and so carry out what these give.
     moves: bool = False
+    #: The batch system's own commands are to show planned starts (:meth:`show_starts`).
+    shows_starts: bool = False
 
     @classmethod
     def capable_of(
@@ -168,31 +171,31 @@ class ClusterAdapter(abc.ABC):
         later :meth:`wait` as well, so that the scheduler's state follows events alone.
         """
 
-    def asked_before(self, starts: Mapping[str, float]) -> None:  # noqa: B027 (one that has none on their way)
+    def asked_before(self, starts: Mapping[str, float]) -> None:
         """Starts that earlier runs decided: job -> when (absolute seconds). Called before :meth:`describe`.
 
         A start that is still on its way has had so much of its time."""
 
-    def submitted_before(self, known: Callable[[Collection[str]], Mapping[str, float]]) -> None:  # noqa: B027
+    def submitted_before(self, known: Callable[[Collection[str]], Mapping[str, float]]) -> None:
         """``known``: ids of jobs -> when they were submitted (absolute seconds), as far as earlier runs were
         told it. Called before :meth:`describe`.
 
         It is asked about jobs that went back to the queue, for which the batch system may state a different
         moment."""
 
-    def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:  # noqa: B027 (one that sets none)
+    def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:
         """Frequencies that earlier runs wanted, by job. Called before :meth:`describe`.
 
         What was not set yet is set, for an execution that is still the same, and so is a longer limit that
         was to go with it."""
 
-    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[Decision]]) -> None:  # noqa: B027
+    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[Decision]]) -> None:
         """The migration handlers (:class:`headway.adapter.migration.MigrationHandler`) of the enabled
         plugins, in the order in which they are asked, and the decision types that can be carried out with
         them (none where :attr:`moves` is False). Called before :meth:`describe`. Raises :class:`UserError`
         for handlers that cannot serve here."""
 
-    def tell_words(self, words: Iterable[str]) -> None:  # noqa: B027 (one whose jobs have attributes)
+    def tell_words(self, words: Iterable[str]) -> None:
         """Attributes of jobs that the configuration names: users can say them with their jobs. Called before
         :meth:`describe`."""
 
@@ -205,17 +208,17 @@ class ClusterAdapter(abc.ABC):
             "values into the configuration instead"
         )
 
-    def tiers_before(self, tiers: Mapping[str, str]) -> None:  # noqa: B027 (one that has no tiers)
+    def tiers_before(self, tiers: Mapping[str, str]) -> None:
         """The tiers of running jobs as earlier runs knew them, by job. Called before :meth:`describe`."""
 
-    def replicas_before(self, known: Sequence[KnownReplica]) -> None:  # noqa: B027 (one without datasets)
+    def replicas_before(self, known: Sequence[KnownReplica]) -> None:
         """Copies of datasets that earlier runs made, began, or began to remove. Called before
         :meth:`describe`.
 
         Of a copy that is there, the first events tell it. A copy that was on its way is removed and told as
         failed, and a removal is completed."""
 
-    def moving_before(self, decisions: Mapping[str, Decision]) -> None:  # noqa: B027 (one that moves nothing)
+    def moving_before(self, decisions: Mapping[str, Decision]) -> None:
         """Moves that an earlier run began and did not end, by job. Called before :meth:`describe`.
 
         They are given up: each job stays as it is found, and a job that a move suspended is resumed."""
@@ -248,14 +251,19 @@ class ClusterAdapter(abc.ABC):
         called from any thread."""
         return ()
 
-    def wake(self) -> None:  # noqa: B027 (an adapter that never blocks has nothing to do)
+    def show_starts(self, planned: Iterable[tuple[str, float]]) -> None:
+        """Show the planned starts where the batch system's own commands tell them: job, and absolute seconds.
+
+        Called after each cycle in mode drive, with all jobs that wait and have a planned start, where
+        :attr:`shows_starts` is set. A job that is missing has none any more. Returns soon: the adapter writes
+        what has changed later, little by little. Whatever it shows keeps no job from starting, and the times
+        at which users want their jobs to begin stay theirs."""
+
+    def wake(self) -> None:
         """Make a blocked :meth:`wait` return soon. Called from a signal handler."""
 
-    def close(self) -> None:  # noqa: B027 (nor has one without connections)
+    def close(self) -> None:
         """Give back what :meth:`describe` or :meth:`wait` took (connections)."""
-
-    def __enter__(self) -> ClusterAdapter:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

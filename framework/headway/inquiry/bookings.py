@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.jobs import Sees, everything
 from headway.inquiry.pages import page
 from headway.inquiry.reports import BookingPage, BookingReport, finite
+from headway.scheduler import Scheduler
+from headway.state import Status
 from headway.view import Booking
 
 
@@ -21,6 +26,17 @@ def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees
     )
     made, then = page(found, booking_report, first, count, nodes=lambda report: len(report.placement))
     return BookingPage(made, then)
+
+
+def planned_starts(scheduler: Scheduler) -> Iterator[tuple[str, float]]:
+    """The jobs that wait and have a booking, and their earliest planned starts (absolute seconds)."""
+    found: dict[str, float] = {}
+    for view in scheduler.views.values():
+        for booking in view.bookings:
+            start = booking.start
+            if booking.job.status is Status.PENDING and start < found.get(booking.job.id, math.inf):
+                found[booking.job.id] = start
+    return iter(found.items())
 
 
 def booking_report(booking: Booking) -> BookingReport:

@@ -263,6 +263,22 @@ def test_each_cluster_is_told_the_tiers_of_its_own_jobs(federation: Made, a: Pre
     assert b.tiers == {"1": "foreground", "2": "background"}
 
 
+def test_each_cluster_that_shows_planned_starts_is_told_its_own(
+    federation: Made, a: Pretended, b: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not federation({"a": a, "b": b}).shows_starts
+    shown: list[tuple[str, list[tuple[str, float]]]] = []
+    for name, one in (("a", a), ("b", b)):
+        monkeypatch.setattr(
+            one, "show_starts", lambda planned, name=name: shown.append((name, list(planned)))
+        )
+    a.shows_starts = True
+    both = federation({"a": a, "b": b})
+    assert both.shows_starts
+    both.show_starts([("a:1", 50.0), ("b:1", 60.0), ("a:2", 70.0)])
+    assert shown == [("a", [("1", 50.0), ("2", 70.0)])]
+
+
 def test_the_clusters_are_described_as_one(federation: Made, a: Pretended, b: Pretended) -> None:
     b.description = ClusterDescription(
         "other",

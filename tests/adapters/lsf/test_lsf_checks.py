@@ -62,8 +62,10 @@ def test_the_recorded_cluster_is_in_order() -> None:
     found = checked(lambda argv: f"LSF administrators: root {USER}\n" if argv[0] == "lsclusters" else None)
     assert fails(found) == {}
     assert list(found) == [
-        "lsf's commands", "lsf", "this LSF can", "queue normal", "privilege", "all users' jobs", "clock"
+        "lsf's commands", "lsf", "this LSF can", "planned starts", "queue normal", "privilege",
+        "all users' jobs", "clock",
     ]  # fmt: skip
+    assert found["planned starts"].detail.startswith("bjobs shows none")
     assert found["lsf"].detail == "volclava 2.2, cluster volclava"
     assert found["queue normal"].detail == "Open:Inact_Adm, hosts all"
     assert "Reserve: brsvadd is IBM Spectrum LSF's" in found["this LSF can"].detail

@@ -664,8 +664,8 @@ def checks(pbs: PretendedPbs, **fields: Any) -> dict[str, Any]:
 def test_a_cluster_that_is_in_order(pbs: PretendedPbs) -> None:
     found = checks(pbs)
     assert list(found) == [
-        "pbs's commands", "pbs server", "server scheduling", "privilege", "job history", "queue workq",
-        "vnodes", "clock",
+        "pbs's commands", "pbs server", "server scheduling", "planned starts", "privilege", "job history",
+        "queue workq", "vnodes", "clock",
     ]  # fmt: skip
     assert {subject for subject, check in found.items() if not check.ok} == {"clock"}
 

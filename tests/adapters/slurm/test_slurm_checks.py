@@ -36,3 +36,9 @@ def test_a_closed_partition_can_be_watched_and_not_driven_and_an_unknown_one_is_
     closed, unknown = found["partition batch"], found["partition btach"]
     assert not closed.ok and closed.driving and "State=UP" in closed.remedy
     assert not unknown.ok and not unknown.driving
+
+
+@pytest.mark.parametrize(("on", "said"), [(True, "shows them (at most 10 are"), (False, "shows none; with")])
+def test_it_says_whether_planned_starts_are_shown(on, said):
+    check = checks._planned_starts(SlurmOptions(partitions=("batch",), show_starts=on))
+    assert check.ok and said in check.detail

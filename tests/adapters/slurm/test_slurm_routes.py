@@ -335,6 +335,10 @@ def test_the_commands_of_the_steps() -> None:
         "scontrol update JobId=17 Priority=0 AdminComment=headway:leaving=south:99"
     ]
     assert ran(slurm, lambda: there.cancel("17")) == ["scancel --state=PENDING 17"]
+    slurm.records[0] |= {"eligible_time": 1795721953, "admin_comment": "headway:held;shown=1795721953"}
+    assert ran(slurm, lambda: there.mark("17", Mark(LEAVING, "south:99"))) == [
+        "scontrol update JobId=17 Priority=0 StartTime=now AdminComment=headway:leaving=south:99"
+    ]
     slurm.records[0]["admin_comment"] = "headway:leaving=south:99"
     assert ran(slurm, lambda: there.unmark("17")) == ["scontrol update JobId=17 AdminComment=headway:held"]
     slurm.records[1]["admin_comment"] = marker.of_route(Mark(SEALED, "north:17", "north:17", 5))

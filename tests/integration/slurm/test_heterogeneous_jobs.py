@@ -247,3 +247,24 @@ def test_with_long_rounds_of_the_backfill_scheduler_it_stays_held(slurm_cluster:
     assert isinstance(told, ev.JobSubmitted) and told.job.id == job
     assert told.job.held and "with sched/backfill and bf_interval=1" in told.reason
     driven.adapter.close()
+
+
+def test_a_planned_start_is_shown_of_all_components_and_given_back(
+    cluster: Any, drive: Callable[..., Driven]
+) -> None:
+    job, other = submit(cluster, "-n1", "-n2 --exclude=node4"), submit(cluster, "-n1", "-n2")
+    driven = drive(show_starts=True)
+    driven.wait()
+    driven.adapter.show_starts([(job, time.time() + 3000), (other, time.time() + 4000)])
+    driven.meanwhile(
+        lambda: all(driven.adapter.overlay.detail(each).shown for each in (job, other)), "they are shown"
+    )
+    marks = [fields(cluster, int(job) + at)["AdminComment"] for at in (0, 1)]
+    assert marks[0] == marks[1] and marks[0].startswith("headway:held;shown=")
+    assert fields(cluster, int(job) + 1)["StartTime"] == fields(cluster, int(job))["StartTime"]
+    known = driven.adapter.overlay.known(job)
+    assert known is not None and known.job.begin_time is None
+    driven.start(job, (("node1", 1), ("node2", 2)))
+    client = SlurmClient(SlurmOptions(partitions=("batch",), **cluster.options), read_only=False)
+    assert (other, "") in list(give_back.give_back(client, ("batch",)))
+    until(lambda: cluster.state(other) == "RUNNING", "Slurm starts it")

@@ -26,6 +26,7 @@ from headway_adapters.slurm.reader.licences import licences, read_licences
 from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
 from headway_adapters.slurm.reader.partitions import Partition, read_partitions, told
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USAGE, USERS, read_policy
+from headway_adapters.slurm.reader.record import shown_of
 from headway_adapters.slurm.reader.remembered import Remembered
 from headway_adapters.slurm.reader.request import forgets_nodes, processors_per_task
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX, read_reservations
@@ -80,6 +81,7 @@ __all__ = [
     "records",
     "said_by_user",
     "says_gone",
+    "shown_of",
     "starts_heterogeneous",
     "timestamp",
     "told",

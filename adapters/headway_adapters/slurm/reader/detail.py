@@ -36,6 +36,12 @@ class Detail:
     #: headway gave it its begin time for that.
     begins_for_us: bool = False
     pin: marker.Pin | None = None
+    #: Its AdminComment, if that is headway's; "" for others.
+    mark: str = ""
+    #: The planned start that headway shows as its begin time.
+    shown: marker.Shown | None = None
+    #: The begin time that it has but for that, seconds since the epoch; 0: none.
+    begin: int = 0
     #: The node list that stands in Slurm now.
     node_list: tuple[str, ...] = ()
     least_nodes: int = 0

@@ -130,7 +130,7 @@ class Records:
 
     def _begin(self, record: JobRecord) -> float | None:
         """The begin time that its user asked for, if it has not come."""
-        begin = values.begin(record.eligible_time)
+        begin = _due(record)
         if begin is None or begin <= self._now or _begins_for_us(record):
             return None
         self.until = min(self.until, begin)
@@ -147,7 +147,9 @@ class Records:
             marked["comment"] = said
         if "dedicated" in words:
             # Slurm forgets the begin time when the job is released at it: from then on it is due.
-            due = values.seconds(record.eligible_time) or values.seconds(record.submit_time)
+            planned = shown_of(record)
+            due = values.seconds(record.eligible_time) if planned is None else planned.begin
+            due = due or values.seconds(record.submit_time)
             marked["requested_start"] = due or self.now
         if "malleable" in words:
             marked["malleable"] = True
@@ -258,6 +260,9 @@ class Records:
             asked=in_question,
             begins_for_us=in_question and _begins_for_us(record),
             pin=pin,
+            mark=comment if comment.startswith(marker.PREFIX) else "",
+            shown=shown_of(record),
+            begin=int(_due(record) or 0),
             node_list=node_names(record.required_nodes),
             least_nodes=wanted.least,
             most_nodes=wanted.most,
@@ -395,6 +400,18 @@ def _begins_for_us(record: JobRecord) -> bool:
     """Whether headway gave the job its begin time, to ask Slurm about it."""
     ours = marker.begin_of_asked(values.text(record.admin_comment))
     return ours is not None and values.begin(record.eligible_time) == ours
+
+
+def shown_of(record: JobRecord) -> marker.Shown | None:
+    """The planned start that headway gave a job as its begin time; None if that is another now."""
+    planned = marker.shown(values.text(record.admin_comment))
+    return planned if planned is not None and values.begin(record.eligible_time) == planned.time else None
+
+
+def _due(record: JobRecord) -> float | None:
+    """A job's begin time but for a planned start that headway shows (absolute seconds)."""
+    planned = shown_of(record)
+    return values.begin(record.eligible_time) if planned is None else planned.begin or None
 
 
 def _closed(names: Sequence[str]) -> str:
