@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from click.testing import CliRunner
 from guide import DIRECTORY, GUIDE, PAGES
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
@@ -237,10 +238,12 @@ def test_the_journals_retention_as_written(tmp_path: Path) -> None:
         for started in (1000.0, 2000.0):
             journal.begin_run(RunInfo("drive", started, "0", "", 0, ClusterDescription.flat(1), {}))
             journal.end_run("stopped", ended_at=started + 1)
-    (script,) = re.findall(r"<<'EOF'\n(.*?)^EOF$", GUIDE, re.MULTILINE | re.DOTALL)
-    exec(compile(script.replace("/var/lib/headway/journal.sqlite", str(path)), "guide", "exec"), {})
+    lines = re.findall(r"-- /opt/headway/bin/headway (journal prune .*) -c \S+$", GUIDE, re.MULTILINE)
+    for line, removed in zip(lines, ("would remove 1 run: 1", "removed 1 run: 1"), strict=True):
+        ran = CliRunner().invoke(cli, [*shlex.split(line), "--journal", str(path)])
+        assert ran.output.startswith(removed)
     with Journal.open(path, create=False, read_only=True) as journal:
-        assert journal.runs() == []
+        assert [run.id for run in journal.runs()] == [2]
 
 
 def test_the_sites_accounting_becomes_a_trace(tmp_path: Path) -> None:

@@ -110,6 +110,8 @@ def prepare(arguments: list[str], directory: Path) -> None:
         make(config, CONFIG.format(journal=journal, trace=directory / "small.swf"))
         if arguments[0] == "explain":
             record(journal, directory)
+    if arguments[0] == "journal":
+        record(journal, directory)
     if arguments[0] == "replay":
         record(directory / next(word for word in arguments[1:] if not word.startswith("-")), directory)
 

@@ -39,6 +39,7 @@ _COMMANDS = {
     "check": ("check", "Check configuration, plugins, journal and cluster."),
     "plugins": ("plugins", "List what is installed, or describe a plugin."),
     "replay": ("replay", "Run a journal again and report decisions that differ."),
+    "journal": ("journal", "Look after the journal: info, check, prune, backup, restore, move."),
     "explain": ("explain", "Tell why a job waits and when it is expected to start."),
     "starts": ("starts", "Compare planned starts with real starts, from the journal."),
     "status": ("status", "Report on the running daemon."),

@@ -12,13 +12,14 @@ from headway.daemon.replay import learned_by_predictors, recounted
 from headway.decisions import Decision
 from headway.errors import Damaged, HeadwayError
 from headway.journal import Journal
+from headway.journal.recovery import LOOKED_BACK
 from headway.plugins import Catalogue
 from headway.plugins.enabled import OF_ONE_RUN
 
 #: Starts that were decided before this are not on their way any more, seconds.
 RECENT = 86400.0
 #: The tiers of jobs that were started so long ago are still looked for in the journal, seconds.
-TIERS = 30 * 86400.0
+TIERS = LOOKED_BACK
 
 
 @dataclass(frozen=True)

@@ -7,28 +7,32 @@ journal does not belong on NFS.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import create_engine, event, insert, inspect, select
+from sqlalchemy import create_engine, event, insert, inspect
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from headway import __version__
-from headway.errors import Damaged, Failure, UserError
+from headway.errors import Damaged, Failure, HeadwayError, UserError
 from headway.inputs.database_url import database_url
 from headway.journal.lock import FileLock, close_to_others, take_advisory_lock
+from headway.journal.migrations import carry_forward, check_read_only, check_version
 from headway.journal.owner import still_ours, take_over
 from headway.journal.schema import SCHEMA_VERSION, about, metadata
 
 #: Seconds that SQLite waits for another process's lock, such as a shell's.
 BUSY_TIMEOUT = 5.0
+#: Seconds that a process beside the writer waits: it is in no hurry, and the writer may come first each time.
+PATIENCE = 120.0
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
@@ -66,14 +70,15 @@ class Database:
             self.path = Path(url.database or "")
             self.name = str(self.path)
             _check_file(self.path, create=create and not read_only)
-            self.engine = _sqlite_engine(self.path, read_only=read_only)
+            self.engine = sqlite_engine(self.path, read_only=read_only)
         else:
             self.name = url.render_as_string(hide_password=True)
-            self.engine = _postgresql_engine(url)
+            self.engine = postgresql_engine(url)
         try:
             if read_only:
                 with self.reading() as connection:
                     _check_schema(connection, self.name)
+                    check_read_only(connection, self.name)
             else:
                 if self.path is not None:
                     self._file_lock = FileLock(self.path)
@@ -86,6 +91,14 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """A connection in a read transaction: one consistent view of what was committed."""
         with self._errors("read"), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A connection all of whose reads see the same moment, however long they take."""
+        with self._errors("read"), self.engine.connect() as connection:
+            if self.path is None:
+                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
     @contextmanager
@@ -108,6 +121,16 @@ class Database:
                 still_ours(self.connection, self._number, self.name)
                 yield self.connection
 
+    @contextmanager
+    def writing_beside(self) -> Iterator[Connection]:
+        """A transaction beside the journal's writer, which waits for it: for what changes nothing that the
+        writer reads or wrote, and is over at once."""
+        engine = self.engine if self.path is None else sqlite_engine(self.path, patient=True)
+        with self._errors("write"), engine.connect() as connection:
+            connection = connection.execution_options(headway_writes=True)
+            with connection.begin():
+                yield connection
+
     def compact(self) -> None:
         """Give the space of deleted rows back to the file system. Readers wait meanwhile."""
         with self._errors("compact"):
@@ -123,15 +146,21 @@ class Database:
     def faults(self, seconds: float) -> list[str] | None:
         """What SQLite finds wrong in the file's structure, [] if nothing; None if it could not look at
         all of it in so many seconds. A server keeps its own house: []."""
+        return self._looked("quick_check(20)", time.monotonic() + seconds)
+
+    def structure(self) -> list[str]:
+        """The same, however long it takes, with the indexes compared with their tables."""
+        return self._looked("integrity_check(20)", math.inf) or []
+
+    def _looked(self, pragma: str, end: float) -> list[str] | None:
         if self.path is None:
             return []
-        end = time.monotonic() + seconds
         with self._errors("check"), self.engine.connect() as connection:
             driver = connection.connection.driver_connection
             assert isinstance(driver, sqlite3.Connection)
             driver.set_progress_handler(lambda: time.monotonic() > end, 10_000)
             try:
-                found = [str(row[0]) for row in driver.execute("PRAGMA quick_check(20)")]
+                found = [str(row[0]) for row in driver.execute(f"PRAGMA {pragma}")]
             except sqlite3.OperationalError as error:
                 if "interrupted" in str(error):
                     return None
@@ -177,11 +206,12 @@ class Database:
         with self._errors("open"):
             self.connection = self.engine.connect().execution_options(headway_writes=True)
             if self.path is None:
-                _prepare_postgresql(self.connection, self.name)
+                prepare_postgresql(self.connection, self.name)
         with self._errors("open"), self.connection.begin():
             fresh = create and not inspect(self.connection).get_table_names()
             if not fresh:
                 _check_schema(self.connection, self.name)
+                carry_forward(self.connection)
         # Only now: another user's file must not be changed.
         if self.path is not None:
             with self._errors("open for writing"):
@@ -202,20 +232,29 @@ class Database:
             with self._errors("open for writing"), self.connection.begin():
                 self._number = take_over(self.connection)
 
-    @contextmanager
-    def _errors(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except DBAPIError as error:
-            said = str(error.orig).strip()
-            if isinstance(error.orig, sqlite3.DatabaseError) and "not a database" in said:
-                raise _no_journal(self.name, "a file of another kind") from error
-            if isinstance(error.orig, sqlite3.DatabaseError) and "malformed" in said:
-                raise damaged(self.name, said) from error
-            meaning = _MEANINGS.get(said)
-            raise Failure(
-                f"journal {self.name}: cannot {doing}: {f'{meaning} ({said})' if meaning else said}"
-            ) from error
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        return database_errors(self.name, doing)
+
+
+@contextmanager
+def database_errors(name: str, doing: str) -> Iterator[None]:
+    """Errors of the database of this name become ours: "cannot ``doing``", with what it means."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _told(error.orig, name, doing) from error
+    except sqlite3.Error as error:
+        raise _told(error, name, doing) from error
+
+
+def _told(error: BaseException | None, name: str, doing: str) -> HeadwayError:
+    said = str(error).strip()
+    if isinstance(error, sqlite3.DatabaseError) and "not a database" in said:
+        return no_journal(name, "a file of another kind")
+    if isinstance(error, sqlite3.DatabaseError) and "malformed" in said:
+        return damaged(name, said)
+    meaning = _MEANINGS.get(said)
+    return Failure(f"journal {name}: cannot {doing}: {f'{meaning} ({said})' if meaning else said}")
 
 
 def damaged(name: str, found: str) -> Damaged:
@@ -241,14 +280,14 @@ def _check_file(path: Path, *, create: bool) -> None:
     except OSError as error:
         raise Failure(f"journal {path}: cannot be read: {error.strerror}") from error
     if start != _SQLITE_MAGIC and (start or not create):
-        raise _no_journal(str(path), "a file of another kind" if start else "an empty file")
+        raise no_journal(str(path), "a file of another kind" if start else "an empty file")
 
 
-def _no_journal(name: str, found: str) -> UserError:
+def no_journal(name: str, found: str) -> UserError:
     return UserError(f"journal {name}: expected a headway journal, found {found}")
 
 
-def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
+def sqlite_engine(path: Path, *, read_only: bool = False, patient: bool = False) -> Engine:
     uri = "file:" + quote(os.fsencode(path)) + ("?mode=ro" if read_only else "?mode=rwc")
     log = path.with_name(path.name + "-wal")
     if read_only and not os.access(path.parent, os.W_OK, effective_ids=True) and not log.exists():
@@ -258,7 +297,11 @@ def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
     def connect() -> sqlite3.Connection:
         # Without an isolation level, the driver leaves the transactions to us.
         connection = sqlite3.connect(
-            uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+            uri,
+            uri=True,
+            timeout=PATIENCE if patient else BUSY_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
         )
         connection.execute("PRAGMA synchronous=FULL")
         return connection
@@ -273,7 +316,7 @@ def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
     return engine
 
 
-def _postgresql_engine(url: URL) -> Engine:
+def postgresql_engine(url: URL) -> Engine:
     try:
         return create_engine(url, poolclass=NullPool)
     except ModuleNotFoundError as error:
@@ -283,7 +326,7 @@ def _postgresql_engine(url: URL) -> Engine:
         ) from error
 
 
-def _prepare_postgresql(connection: Connection, name: str) -> None:
+def prepare_postgresql(connection: Connection, name: str) -> None:
     with connection.begin():
         if connection.exec_driver_sql("show synchronous_commit").scalar_one() == "off":
             # Decisions must be on disk before they are acted upon, whatever the server's default.
@@ -305,17 +348,5 @@ def _check_schema(connection: Connection, name: str) -> None:
     tables = inspect(connection).get_table_names()
     if about.name not in tables:
         names = ", ".join(sorted(tables)[:8])
-        raise _no_journal(name, f"a database with the tables {names}" if tables else "an empty database")
-    versions = connection.execute(select(about.c.schema_version)).scalars().all()
-    if versions == [SCHEMA_VERSION]:
-        return
-    found = ", ".join(map(repr, versions)) or "none"
-    newer = any(isinstance(version, int) and version > SCHEMA_VERSION for version in versions)
-    raise UserError(
-        f"journal {name}: expected schema version {SCHEMA_VERSION}, found {found}: "
-        + (
-            f"a newer headway than {__version__} wrote it; use the newer headway, or another journal"
-            if newer
-            else "the file is damaged, or is no headway journal"
-        )
-    )
+        raise no_journal(name, f"a database with the tables {names}" if tables else "an empty database")
+    check_version(connection, name)

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, update
 
 from headway.adapter import Outcome
 from headway.decisions import Decision, SubmitSubjob, SwapTiers
@@ -23,9 +23,10 @@ from headway.errors import Failure
 from headway.events import DecisionFailed, Event, JobChanged, JobSubmitted
 from headway.journal.database import Database
 from headway.journal.encoding import encode
+from headway.journal.pruning import leftovers, over_before, remove
 from headway.journal.records import RunInfo
 from headway.journal.recovery import Recovery
-from headway.journal.schema import OF_A_RUN, checkpoints, cycles, decisions, events, outcomes, runs
+from headway.journal.schema import checkpoints, cycles, decisions, events, outcomes, runs
 
 
 class Journal(Recovery):
@@ -205,23 +206,13 @@ class Journal(Recovery):
                 connection.execute(insert(checkpoints), rows)
 
     def prune(self, before: float) -> int:
-        """Remove the runs that were over before this time (seconds since the epoch); how many.
-
-        A run that was killed was over when the next one began; if none did, it is kept, because a
-        restart reconciles with it. So is the run being written.
-        """
-        next_run = runs.alias()
-        over_at = func.coalesce(
-            runs.c.ended_at,
-            select(func.min(next_run.c.started_at)).where(next_run.c.id > runs.c.id).scalar_subquery(),
-        )
+        """Remove the runs that were over before this time (seconds since the epoch) and that no restart
+        needs (:mod:`headway.journal.pruning`); how many. Never the run that is being written."""
         with self._database.writing() as connection:
-            old = connection.execute(select(runs.c.id).where(over_at < before)).scalars().all()
-            for run in old:
-                for table in OF_A_RUN:
-                    connection.execute(delete(table).where(table.c.run_id == run))
-                connection.execute(delete(runs).where(runs.c.id == run))
-        if old:
+            old = over_before(connection, before, time.time())
+            left = bool(leftovers(connection))
+            remove(connection, old)
+        if old or left:
             self._database.compact()
         return len(old)
 

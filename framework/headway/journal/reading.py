@@ -29,8 +29,8 @@ PAGE = 500
 
 decode_event: Decoder[Event] = Decoder(AnyEvent)
 decode_decision: Decoder[Decision] = Decoder(AnyDecision)
-_decode_cluster: Decoder[ClusterDescription] = Decoder(ClusterDescription)
-_decode_any: Decoder[Any] = Decoder(Any)
+decode_cluster: Decoder[ClusterDescription] = Decoder(ClusterDescription)
+decode_any: Decoder[Any] = Decoder(Any)
 
 
 class Reading:
@@ -273,7 +273,7 @@ class Reading:
             rows = connection.execute(query).all()
         if not rows:
             return None
-        states = {row.plugin: self._decode(_decode_any, row.state) for row in rows}
+        states = {row.plugin: self._decode(decode_any, row.state) for row in rows}
         return CheckpointRecord(seq=min(row.seq for row in rows), states=states)
 
     def _check_run(self, run_id: int) -> None:
@@ -290,8 +290,8 @@ class Reading:
             version=row.version,
             config_text=row.config_text,
             seed=int(row.seed),
-            cluster=self._decode(_decode_cluster, row.cluster),
-            plugin_states=self._decode(_decode_any, row.plugin_states),
+            cluster=self._decode(decode_cluster, row.cluster),
+            plugin_states=self._decode(decode_any, row.plugin_states),
         )
         return RunRecord(id=row.id, info=info, ended_at=row.ended_at, end_reason=row.end_reason)
 

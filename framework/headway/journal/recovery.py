@@ -28,6 +28,10 @@ from headway.journal.schema import decisions, events, outcomes, runs
 from headway.journal.tiers import tier_of
 from headway.model.modes import Mode
 
+#: What was decided so long ago, in seconds, is still looked for when a run begins: runs since then are never
+#: pruned.
+LOOKED_BACK = 30 * 86400.0
+
 #: What :meth:`Recovery.recent_starts` and its like look at: so many runs, and so many decisions of each.
 _RECENT_RUNS = 100
 _RECENT_DECISIONS = 1000
