@@ -192,12 +192,14 @@ def prepare_directory(path: Path, option: str = "--out") -> None:
         raise Failure(f"{option} {path}: the directory is not writable")
 
 
-def wall_clock(time: float) -> str:
-    """An epoch second in local time, for a person."""
+def wall_clock(time: float, zone: bool = False) -> str:
+    """An epoch second in local time, for a person; with ``zone``, its name behind it."""
     if time in (float("inf"), float("-inf")):
         return "never"
     try:
-        return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return (
+            datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S" + (" %Z" if zone else ""))
+        )
     except (ValueError, OverflowError, OSError):
         # Limits of thousands of years can be asked for; calendars end with the year 9999.
         return f"{time:.0f} s after 1970"

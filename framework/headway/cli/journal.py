@@ -6,14 +6,21 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headway.cli.asking import DURATION
-from headway.cli.common import adapter_option, console, examples, named_config, say, site_config_option
+from headway.cli.common import (
+    adapter_option,
+    console,
+    examples,
+    named_config,
+    say,
+    site_config_option,
+    wall_clock,
+)
 from headway.errors import Damaged, UserError
 
 if TYPE_CHECKING:
@@ -250,13 +257,7 @@ def _check_keep(keep: float) -> None:
 
 
 def _moment(time_: float | None) -> str:
-    """Local time with its zone."""
-    if time_ is None:
-        return "none"
-    try:
-        return datetime.fromtimestamp(time_).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
-    except (ValueError, OverflowError, OSError):
-        return f"{time_:.0f} s after 1970"
+    return "none" if time_ is None else wall_clock(time_, zone=True)
 
 
 def _show(found: Summary) -> None:

@@ -75,14 +75,19 @@ def restore(backup: Path, place: str, *, force: bool) -> Path | None:
         with source.reading() as connection:
             newest = newest_moment(connection)
         with _locked(journal) as there:
-            if there:
-                _settle(journal)
-                if not force:
-                    _check_age(journal, newest)
+            if not there:
+                with _new_file(journal) as temporary:
+                    _image(source, temporary, str(journal))
+                    _give_to_owner(temporary, journal.parent)
+                    _forget_log(journal)
+                return None
+            _settle(journal)
+            if not force:
+                _check_age(journal, newest)
             with _temporary(journal) as temporary:
                 _image(source, temporary, str(journal))
-                _give_to_owner(temporary, journal if there else journal.parent)
-                return _replace(journal, temporary, there)
+                _give_to_owner(temporary, journal)
+                return _replace(journal, temporary)
     finally:
         source.close()
 
@@ -264,23 +269,26 @@ def _give_to_owner(file: Path, like: Path) -> None:
         os.chown(file, owner.st_uid, owner.st_gid)
 
 
-def _replace(journal: Path, new: Path, there: bool) -> Path | None:
-    """Put the new file into the journal's place, with what was there kept beside it."""
+def _replace(journal: Path, new: Path) -> Path:
+    """Put the new file into the journal's place; where what was there is kept beside it."""
     _on_disk(new)
-    kept: Path | None = None
-    if there:
-        kept = _free_name(journal)
-        # A name for all of it first: the journal itself never lacks its log.
-        os.link(journal, kept)
-        log = journal.with_name(journal.name + "-wal")
-        if log.exists() and log.stat().st_size:
-            os.link(log, kept.with_name(kept.name + "-wal"))
-        close_to_others(kept)
-    for ending in _ENDINGS:
-        journal.with_name(journal.name + ending).unlink(missing_ok=True)
+    kept = _free_name(journal)
+    # A name for all of it first: the kept journal never lacks its log.
+    os.link(journal, kept)
+    log = journal.with_name(journal.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        os.link(log, kept.with_name(kept.name + "-wal"))
+    close_to_others(kept)
+    _forget_log(journal)
     os.replace(new, journal)
     _on_disk(journal.parent)
     return kept
+
+
+def _forget_log(journal: Path) -> None:
+    """A log that another file left under this name must not be taken for the new file's."""
+    for ending in _ENDINGS:
+        journal.with_name(journal.name + ending).unlink(missing_ok=True)
 
 
 def _free_name(journal: Path) -> Path:

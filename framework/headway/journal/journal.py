@@ -23,7 +23,7 @@ from headway.errors import Failure
 from headway.events import DecisionFailed, Event, JobChanged, JobSubmitted
 from headway.journal.database import Database
 from headway.journal.encoding import encode
-from headway.journal.pruning import leftovers, over_before, remove
+from headway.journal.pruning import prune_open
 from headway.journal.records import RunInfo
 from headway.journal.recovery import Recovery
 from headway.journal.schema import checkpoints, cycles, decisions, events, outcomes, runs
@@ -208,13 +208,7 @@ class Journal(Recovery):
     def prune(self, before: float) -> int:
         """Remove the runs that were over before this time (seconds since the epoch) and that no restart
         needs (:mod:`headway.journal.pruning`); how many. Never the run that is being written."""
-        with self._database.writing() as connection:
-            old = over_before(connection, before, time.time())
-            left = bool(leftovers(connection))
-            remove(connection, old)
-        if old or left:
-            self._database.compact()
-        return len(old)
+        return len(prune_open(self._database, before))
 
     def _running(self) -> int:
         if self._run is None:

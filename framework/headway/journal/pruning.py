@@ -68,43 +68,48 @@ def prune(place: str, before: float) -> Pruned:
     ``before``: seconds since the epoch. Raises as :class:`Database` does, without
     :class:`headway.errors.Held`.
     """
-    now = time.time()
     try:
         database = Database(place, create=False, read_only=False)
     except Held:
-        return _prune_beside(place, before, now)
+        return _prune_beside(place, before)
     with closing(database):
         size = database.size()
-        with database.writing() as connection:
-            old = over_before(connection, before, now)
-            left = leftovers(connection)
-            remove(connection, old)
-        if old or left:
-            database.compact()
+        old = prune_open(database, before)
         return Pruned(old, size - database.size(), beside=False)
 
 
-def _prune_beside(place: str, before: float, now: float) -> Pruned:
+def prune_open(database: Database, before: float) -> list[int]:
+    """Remove old runs of a journal that this process writes to, and give the space back; which."""
+    with database.writing() as connection:
+        old = over_before(connection, before, time.time())
+        left = leftovers(connection)
+        _remove(connection, [*old, *left])
+    if old or left:
+        database.compact()
+    return old
+
+
+def _prune_beside(place: str, before: float) -> Pruned:
     with closing(Database(place, create=False, read_only=True)) as database:
         with database.reading() as connection:
-            old = over_before(connection, before, now)
+            old = over_before(connection, before, time.time())
         if database.path is not None:
-            remove_beside(database.writing_beside, old)
+            _remove_beside(database.writing_beside, old)
         else:
             with database.writing_beside() as connection:
-                remove(connection, old)
+                _remove(connection, old)
         return Pruned(old, 0, beside=True)
 
 
-def remove(connection: Connection, old: Sequence[int]) -> None:
-    """Remove these runs, and what earlier removals left, in the transaction that is open."""
-    for run in [*old, *leftovers(connection)]:
+def _remove(connection: Connection, old: Sequence[int]) -> None:
+    """Remove these runs in the transaction that is open."""
+    for run in old:
         for table in OF_A_RUN:
             connection.execute(delete(table).where(table.c.run_id == run))
         connection.execute(delete(runs).where(runs.c.id == run))
 
 
-def remove_beside(writing: Writing, old: Sequence[int]) -> None:
+def _remove_beside(writing: Writing, old: Sequence[int]) -> None:
     """Remove these runs, and what earlier removals left, of an SQLite journal that another process writes
     to."""
     with writing() as connection:

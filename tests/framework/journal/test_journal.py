@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journals import schema_of
 from waiting import limit
 
 from headway.adapter import Outcome
@@ -66,16 +67,8 @@ def place(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(path)
         return
-    import psycopg
-
-    url = request.getfixturevalue("postgres")
-    schema = f"headway_test_{os.getpid()}"
-    with psycopg.connect(url, autocommit=True) as server:
-        server.execute(f"create schema {schema}")
-        try:
-            yield f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3D{schema}"
-        finally:
-            server.execute(f"drop schema {schema} cascade")
+    with schema_of(request.getfixturevalue("postgres")) as url:
+        yield url
 
 
 # -- what is kept --------------------------------------------------------------------------------

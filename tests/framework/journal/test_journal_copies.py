@@ -177,6 +177,8 @@ def test_a_backup_comes_back_and_the_replaced_journal_is_kept(path: Path, tmp_pa
 
 def test_a_backup_comes_back_where_there_is_no_journal(path: Path, tmp_path: Path) -> None:
     save(path, tmp_path / "backup.db")
+    # The log that another journal of that name left.
+    (tmp_path / "other.db-wal").write_bytes(b"\xff" * 100)
     assert restore(tmp_path / "backup.db", str(tmp_path / "other.db"), force=False) is None
     assert content(tmp_path / "other.db") == content(path)
 
