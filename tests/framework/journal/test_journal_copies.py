@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import resource
+import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -206,6 +207,22 @@ def test_a_damaged_journal_is_replaced_and_kept(path: Path, tmp_path: Path) -> N
     assert content(path) == content(tmp_path / "backup.db")
 
 
+def test_a_log_that_a_reader_keeps_stays_with_its_journal_and_is_not_taken_for_the_backups(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(path, tmp_path / "backup.db")
+    backed_up = content(path)
+    monkeypatch.setattr("headway.journal.backup.BUSY_TIMEOUT", 0.1)
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)) as reader:
+        reader.execute("begin")
+        reader.execute("select count(*) from runs").fetchall()
+        later(path, 1000.0)
+        went_on = content(path)
+        kept = restore(tmp_path / "backup.db", str(path), force=True)
+        assert kept is not None and kept.with_name(kept.name + "-wal").stat().st_size
+        assert (content(path), content(kept)) == (backed_up, went_on)
+
+
 def test_nothing_is_restored_over_a_living_daemon(path: Path, tmp_path: Path) -> None:
     save(path, tmp_path / "backup.db")
     with written_to(path, time.time()), pytest.raises(Held, match="another headway writes to it: process"):
@@ -287,6 +304,16 @@ def test_a_journal_goes_to_a_server_and_comes_back_the_same(path: Path, server: 
             assert begin(journal, time.time()) == 5
             cycles(journal, time.time())
             assert [run.id for run in journal.runs()] == [1, 2, 3, 4, 5]
+
+
+def test_what_is_copied_is_of_one_moment_on_a_server_too(server: str) -> None:
+    fill(server, time.time())
+    with closing(Database(server, create=False, read_only=True)) as database, database.snapshot() as read:
+        before = digests(read)
+        with Journal.open(server) as journal:
+            begin(journal, time.time())
+        assert digests(read) == before
+    assert content(server) != before
 
 
 def test_the_number_of_a_pruned_run_is_not_given_again_after_a_move(path: Path, server: str) -> None:
