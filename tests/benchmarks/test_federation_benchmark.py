@@ -41,9 +41,11 @@ def federation(clusters: int) -> ClusterDescription:
     return ClusterDescription("all", pools, sites=Sites(tuple(Site(name, (f"{name}:q",)) for name in names)))
 
 
-def run(cluster: ClusterDescription, jobs: list[TraceJob], catalogue: Catalogue) -> tuple[float, RunResult]:
+def run(
+    cluster: ClusterDescription, jobs: list[TraceJob], catalogue: Catalogue, *, direct: bool = True
+) -> tuple[float, RunResult]:
     began = time.process_time()
-    result = emulate(cluster, jobs, [PluginConfig("easy", {})], catalogue, label="easy")
+    result = emulate(cluster, jobs, [PluginConfig("easy", {})], catalogue, label="easy", direct=direct)
     return time.process_time() - began, result
 
 
@@ -52,14 +54,17 @@ def test_eight_clusters_beside_one_with_the_same_jobs():
     one = ClusterDescription.flat(8 * PROCESSORS, pool="q")
     jobs = workload(8)
     at_one = [msgspec.structs.replace(j, job=msgspec.structs.replace(j.job, pool="q")) for j in jobs]
-    ratios, rates = [], []
+    ratios, with_one_account, rates = [], [], []
     for _ in range(TURNS):
-        alone, result = run(one, at_one, catalogue)
+        alone, result = run(one, at_one, catalogue, direct=False)
+        quick, _ = run(one, at_one, catalogue)
         several, federated = run(federation(8), jobs, catalogue)
         ratios.append(alone / several)
+        with_one_account.append(quick / several)
         rates.append(JOBS / several)
         assert {job.state for job in (*result.jobs, *federated.jobs)} == {"completed"}
     print(
         f"\nEASY, {JOBS} jobs, eight emulated clusters: {np.median(rates):,.0f} jobs/s, "
-        f"{np.median(ratios):.2f} of one cluster of their size ({min(ratios):.2f} to {max(ratios):.2f})"
+        f"{np.median(ratios):.2f} of one cluster of their size with two accounts "
+        f"({min(ratios):.2f} to {max(ratios):.2f}), {np.median(with_one_account):.2f} of it with one"
     )

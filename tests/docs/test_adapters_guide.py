@@ -181,14 +181,21 @@ def test_headway_plugins_lists_it_and_a_dry_run_of_its_configuration_knows_it(ps
 
 
 @pytest.mark.parametrize(
-    "command", ["check", "run", "explain 1", "status", "starts", "unreserve r", "elastic 1 --extend 5m",
-                "fairness", "priority", "shares", "dry-run --from-cluster", "fit x"],
+    "command", ["check", "run", "explain 1", "starts", "fairness", "priority", "shares",
+                "dry-run --from-cluster", "fit x"],
 )  # fmt: skip
 def test_without_the_file_a_command_says_what_to_give(psub: Psub, command: str) -> None:
     said = psub.headway(*command.split(), "-c", "site.yaml")
     assert said.code == 2
     assert "cluster.adapter: no adapter is called 'psub'." in said.err
     assert "give that file: --adapter FILE.py" in said.err
+
+
+@pytest.mark.parametrize("command", ["status", "unreserve r", "elastic 1 --extend 5m"])
+def test_a_command_that_only_asks_the_daemon_needs_no_file(psub: Psub, command: str) -> None:
+    said = psub.headway(*command.split(), "-c", "site.yaml")
+    assert said.code == 1
+    assert "no daemon answers at" in said.err
 
 
 @pytest.mark.long

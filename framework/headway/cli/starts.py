@@ -21,7 +21,6 @@ from headway.errors import UserError
 )
 @required_config_option
 @adapter_option
-@adapter_option
 @click.option("--since", type=DURATION, default=None, metavar="TIME",
               help="Only starts that were planned in this time before now (30m, 12h, 7d). Default: all "
                    "starts in the journal.")  # fmt: skip
