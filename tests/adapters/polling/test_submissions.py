@@ -68,7 +68,7 @@ def test_a_federation_asks_in_the_names_for_all() -> None:
     class Member:
         capabilities: frozenset[type] = frozenset()
         suspended_lend = False
-        moves = False
+        moves = shows_starts = False
 
         def submitted_before(self, known) -> None:  # type: ignore[no-untyped-def]
             self.known = known
