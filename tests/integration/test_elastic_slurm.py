@@ -27,7 +27,7 @@ import os, pwd, sys
 from headway import cli
 from headway.config import load_config
 import headway.cli.elastic, headway.cli.reserve, headway.cli.status, headway.cli.unreserve
-import headway.service.client, headway.service.protocol, rich.table
+import headway.cli.screen, headway.service.client, headway.service.protocol, rich.table
 user, *words = sys.argv[1:]
 load_config(words[-1])
 who = pwd.getpwnam(user)

@@ -165,7 +165,7 @@ def test_slurmctld_dies_and_comes_back(slurm_cluster: Any, drive: Callable[..., 
     driven.wait()
     slurm_cluster.kill("slurmctld")
     began = time.time()
-    assert driven.wait(4.0) == []
+    assert all(isinstance(event, ev.ClusterSilent) for event in driven.wait(4.0))
     assert time.time() - began < bound(7.0)
     assert not driven.apply(d.Start(waiting, (("node2", 1),)))[0].accepted
     slurm_cluster.up("slurmctld")
