@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 import yaml
 from live_daemon import Diary
-from test_metajob_slurm import MACHINES, Pair
+from metajob_pair import Pair, slurm
 
 from headway import events as ev
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
 HERE = Path(__file__).parent
+SITES = ("east", "west")
 #: Each step of a race, and when the daemon is killed there.
 STEPS = (
     "Start before", "Start after", "JobStarted seen", "Cancel before", "Cancel after", "JobEnded seen",
@@ -30,7 +31,7 @@ class Race(Pair):
     """A daemon for two clusters, and copies of a job that wait behind a job that fills each cluster."""
 
     def __init__(self, clusters: dict[str, Any], directory: Path) -> None:
-        super().__init__(clusters, directory)
+        super().__init__(*(slurm(clusters[name]) for name in SITES), directory)
         self.clusters = clusters
         self.diaries = {name: Diary(cluster) for name, cluster in clusters.items()}
         self.program = [sys.executable, str(HERE / "killed_at_a_job.py")]
@@ -92,7 +93,7 @@ class Race(Pair):
 
 @pytest.fixture
 def clusters(slurm_factory: Callable[..., Any]) -> dict[str, Any]:
-    return {name: slurm_factory(nodes=2, cpus=2) for name in MACHINES}
+    return {name: slurm_factory(nodes=2, cpus=2) for name in SITES}
 
 
 @pytest.fixture
