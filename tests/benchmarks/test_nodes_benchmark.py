@@ -44,7 +44,14 @@ def scaled(jobs: Sequence[TraceJob], factor: float) -> list[TraceJob]:
 
 @pytest.mark.parametrize(
     ("policy", "placement"),
-    [("easy", "first-fit"), ("easy", "best-fit"), ("easy", "tree"), ("conservative", "first-fit")],
+    [
+        ("easy", "first-fit"),
+        ("easy", "best-fit"),
+        ("easy", "tree"),
+        ("conservative", "first-fit"),
+        ("conservative", "best-fit"),
+        ("conservative", "tree"),
+    ],
 )
 def test_scaled_nodes(trace_dir: Path, policy: str, placement: str) -> None:
     """At 10,000 nodes at most four times the cost of 100 nodes is aimed at."""
