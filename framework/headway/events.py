@@ -11,7 +11,7 @@ class attribute ``phase`` says which an event is. :func:`in_order` applies that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import msgspec
 
@@ -450,6 +450,11 @@ AnyEvent = (
     | DecisionFailed
     | Tick
 )
+
+
+def all_but(*kinds: type[Event]) -> tuple[type[Event], ...]:
+    """All kinds of events but these: for a plugin's trait ``observes``."""
+    return tuple(kind for kind in get_args(AnyEvent) if kind not in kinds)
 
 
 _BEFORE_ALL = float("-inf")

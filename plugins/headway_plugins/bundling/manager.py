@@ -62,6 +62,7 @@ class Bundling(ElasticJobs):
     Options = BundlingOptions
     traits = Traits(
         needs=(SubmitSubjob, Migrate, Kill, Cancel, Requeue, Hold, Release),
+        observes=(JobSubmitted, JobStarted, JobEnded, JobRequeued, DecisionFailed),
         paper="F. Liu, J. B. Weissman: Elastic Job Bundling, SC 2015, section 3",
     )
 

@@ -33,6 +33,7 @@ from headway.events import DecisionFailed, Event, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import WholeSeconds
 from headway.model import Reservation
+from headway.plugins import Traits
 from headway.state import State
 from headway_plugins.calendars.options import WindowsOptions
 from headway_plugins.calendars.windows import Window
@@ -54,6 +55,7 @@ class Calendar(Plugin):
     """Maintenance windows and standing reservations by day, hour and date."""
 
     Options = CalendarOptions
+    traits = Traits(observes=(NodeUp, PoolChanged, DecisionFailed))
 
     def __init__(self, options: CalendarOptions) -> None:
         super().__init__(options)

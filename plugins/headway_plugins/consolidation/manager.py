@@ -131,6 +131,7 @@ class Consolidation(Plugin):
 
     traits = Traits(
         needs=(SwapTiers,),
+        observes=(JobPaceChanged, JobTierChanged, JobMigrated, JobSuspended, JobResumed, JobEnded),
         requires=frozenset({"nodes"}),
         study=Study(backfills=True, levels=2),
         paper=(

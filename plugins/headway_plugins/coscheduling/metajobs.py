@@ -41,6 +41,7 @@ from headway.events import (
     ReservationEnded,
     ReservationMade,
     Tick,
+    all_but,
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.plugins import Traits
@@ -64,7 +65,7 @@ _AGAIN = 60.0
 #: Metajobs that are at rest and without waiting jobs: how many are remembered, and for how long.
 _REMEMBERED, _FOR = 200, 7 * 86400.0
 #: Events that change nothing in a plan.
-_NO_MATTER = (Tick, PluginAsked, JobPaceChanged, JobUsageMeasured, ElasticCommandReceived)
+_NO_MATTER = (Tick, JobPaceChanged, JobUsageMeasured, ElasticCommandReceived)
 
 
 class Metajobs(Plugin):
@@ -74,6 +75,7 @@ class Metajobs(Plugin):
     traits = Traits(
         needs=(Reserve, Unreserve),
         uses=(Bind, Cancel, Kill),
+        observes=all_but(*_NO_MATTER),
         checkpoint="promises",
         paper=(
             "K. Yoshimoto, P. Kovatch, P. Andrews: Co-scheduling with User-Settable Reservations, Job "

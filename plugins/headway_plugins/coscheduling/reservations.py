@@ -53,6 +53,12 @@ _RETRY = 300.0
 _GRACE = 60.0
 
 
+#: What users ask for, and what becomes of it.
+_OBSERVED: tuple[type[Event], ...] = (
+    ReservationRequested, ReservationReturned, ReservationMade, ReservationEnded, DecisionFailed,
+)  # fmt: skip
+
+
 class ReservationOptions(QuotaOptions):
     """Options of users' reservations."""
 
@@ -80,6 +86,7 @@ class Reservations(Plugin):
     Options = ReservationOptions
     traits = Traits(
         needs=(Reserve, Unreserve),
+        observes=_OBSERVED,
         paper=(
             "K. Yoshimoto, P. Kovatch, P. Andrews: Co-scheduling with User-Settable Reservations, Job "
             "Scheduling Strategies for Parallel Processing, 2005"

@@ -53,6 +53,7 @@ class Dvfs(Plugin):
 
     traits = Traits(
         needs=(SetFrequency, SetTimeLimit),
+        observes=(JobStarted, JobEnded, JobRequeued, JobChanged, NodeUp, PoolChanged),
         requires=frozenset({"energy"}),
         ask_again=Again.DOMAIN,
         paper=(

@@ -57,6 +57,7 @@ class PowerDownIdle(Plugin):
 
     traits = Traits(
         needs=(PowerDown, PowerUp),
+        observes=(NodePowerChanged, NodeDown, NodeUp, DecisionFailed, JobSubmitted, JobChanged),
         paper=(
             "A. Chandio et al.: A comparative study on resource allocation and energy efficient job "
             "scheduling strategies in large-scale parallel computing systems, 2014"

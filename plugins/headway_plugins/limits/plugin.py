@@ -225,7 +225,8 @@ class Limits:
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
         if isinstance(event, SitePolicyChanged):
-            self._new_policy = event.policy
+            if self._from_slurm:
+                self._new_policy = event.policy
         elif isinstance(event, JobChanged) and event.job.id in self._counted:
             job = state.jobs.get(event.job.id)
             if job is not None:

@@ -177,8 +177,11 @@ class Moldable(Plugin):
     Options = MoldableOptions
     traits = Traits(
         needs=(Resize, SetTimeLimit),
+        observes=(
+            JobSubmitted, JobChanged, JobStarted, JobEnded, JobRequeued, JobSuspended, DecisionFailed,
+        ),
         paper="P.-F. Dutot, M. A. S. Netto, A. Goldman, F. Kon: Scheduling Moldable BSP Tasks, JSSPP 2005",
-    )
+    )  # fmt: skip
 
     def __init__(self, options: MoldableOptions | None = None) -> None:
         super().__init__(options or MoldableOptions())

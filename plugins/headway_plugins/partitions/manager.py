@@ -33,7 +33,7 @@ from headway.results.section import Section
 from headway.state import Job, State
 from headway.view import View
 from headway_plugins.partitions.plugin import Partitions as Wired
-from headway_plugins.partitions.sleeping import SleepingNodes
+from headway_plugins.partitions.sleeping import OBSERVED, SleepingNodes
 from headway_plugins.placement.topology.options import SwitchOptions
 
 _Seconds = Annotated[
@@ -63,7 +63,12 @@ class Partitions(Plugin):
     """Place jobs on partitions: wired ones of a torus, or blocks of nodes that sleep."""
 
     Options = PartitionOptions
-    traits = Traits(uses=(PowerUp,), ask_again=Again.DOMAIN, paper=Wired.traits.paper)
+    traits = Traits(
+        uses=(PowerUp,),
+        observes=(*(Wired.traits.observes or ()), *OBSERVED),
+        ask_again=Again.DOMAIN,
+        paper=Wired.traits.paper,
+    )
 
     def __init__(self, options: PartitionOptions | None = None) -> None:
         super().__init__(options or PartitionOptions())

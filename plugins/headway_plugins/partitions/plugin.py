@@ -48,6 +48,7 @@ class Partitions(Plugin):
     """Place jobs on wired partitions of a torus."""
 
     traits = Traits(
+        observes=(JobStarted, JobEnded, PartitionChanged, DecisionFailed),
         ask_again=Again.DOMAIN,
         paper=(
             "Y. Aridor et al.: Open Job Management Architecture for the Blue Gene/L Supercomputer: "

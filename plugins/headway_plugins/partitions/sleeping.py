@@ -42,6 +42,10 @@ from headway_plugins.partitions.node_sites import RETRY, NodeSites, named
 _INF = float("inf")
 
 
+#: The events that change what becomes of nodes and orders.
+OBSERVED: tuple[type[Event], ...] = (NodePowerChanged, NodeDown, NodeUp, DecisionFailed)
+
+
 class SleepingNodes(NodeSites):
     """Sees to the partitions of a cluster whose nodes sleep."""
 

@@ -146,6 +146,7 @@ class Pipelines(Plugin):
     """First come, first served, one job at a time; each filter of a pipeline gets its copies."""
 
     traits = Traits(
+        observes=(JobSubmitted, JobChanged, JobEnded),
         ask_again=Again.DOMAIN,
         paper=(
             "L. F. Goes and others: AnthillSched: A Scheduling Strategy for Irregular and Iterative "

@@ -35,7 +35,7 @@ import pydantic
 
 from headway.decisions import Decision
 from headway.errors import UserError
-from headway.events import Event, JobEnded, JobStarted, JobSubmitted
+from headway.events import Event, JobEnded, JobStarted, JobSubmitted, all_but
 from headway.hookspecs import Plugin, hookimpl
 from headway.plugins import Again, Study, Traits
 from headway.state import Job, State
@@ -114,7 +114,9 @@ class KeepingGuarantees(Conservative):
     """Conservative backfilling with ``guarantees: keep``."""
 
     #: A promise is made at the arrival, whether or not the job could start.
-    traits = replace(Conservative.traits, ask_again=Again.ANY_EVENT)
+    traits = replace(
+        Conservative.traits, observes=all_but(JobSubmitted, JobStarted), ask_again=Again.ANY_EVENT
+    )
 
     def __init__(self, options: ConservativeOptions | None = None) -> None:
         super().__init__(options)

@@ -34,20 +34,20 @@ import numpy as np
 import pydantic
 
 from headway.decisions import Decision
-from headway.events import Event, JobChanged, JobEnded, JobHeld, JobReleased, JobStarted, JobSubmitted
+from headway.events import Event, JobChanged, JobHeld, JobReleased, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import FOR_JOB
 from headway.plugins import Again, Traits
 from headway.results import RunResult
 from headway.state import Domain, Job, State, Status
 from headway.view import Booking, View
-from headway_plugins.policies.dedicated_reservations import DedicatedReservations, ReservingOptions
+from headway_plugins.policies.dedicated_reservations import OBSERVED, DedicatedReservations, ReservingOptions
 
 REQUESTED_START = "requested_start"
 
 _INF = float("inf")
-#: The most frequent events: neither the queue nor the reservations look at them.
-_NO_CONCERN = (JobStarted, JobEnded)
+#: The events of which the queue and the reservations take note.
+DEDICATED: tuple[type[Event], ...] = (JobSubmitted, JobChanged, JobHeld, JobReleased, *OBSERVED)
 
 
 def requested_start(job: Job) -> float | None:
@@ -168,6 +168,7 @@ class Dedicated(Plugin):
 
     Options = DedicatedOptions
     traits = Traits(
+        observes=DEDICATED,
         ask_again=Again.DOMAIN,
         paper=(
             "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime "
@@ -186,8 +187,6 @@ class Dedicated(Plugin):
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        if isinstance(event, _NO_CONCERN):
-            return
         self._queue.observe(event, state)
         self._reservations.observe(event, state)
         if isinstance(event, JobSubmitted | JobChanged):

@@ -109,6 +109,10 @@ class _Effort(msgspec.Struct):
     woken: float = 0.0
 
 
+#: The events that tell what became of reservations.
+OBSERVED: tuple[type[Event], ...] = (ReservationMade, ReservationEnded, JobRequeued, DecisionFailed)
+
+
 class DedicatedReservations:
     """Keeps one reservation for each dedicated job that has a booking."""
 

@@ -48,6 +48,7 @@ from headway.results import RunResult
 from headway.state import Job, State, Status
 from headway.view import View
 from headway_plugins.policies.dedicated import (
+    DEDICATED,
     DedicatedQueue,
     dedicated_delay,
     dedicated_first,
@@ -72,7 +73,7 @@ class HybridLos(DelayedLos):
     """Hybrid-LOS: Delayed-LOS that keeps processors for dedicated jobs, which start on time."""
 
     Options = HybridLosOptions
-    traits = replace(DelayedLos.traits, ask_again=Again.ANY_EVENT)
+    traits = replace(DelayedLos.traits, observes=DEDICATED, ask_again=Again.ANY_EVENT)
 
     def __init__(self, options: HybridLosOptions) -> None:
         super().__init__(options)

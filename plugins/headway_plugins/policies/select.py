@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ import pydantic
 from headway.decisions import Decision
 from headway.events import Event, JobSubmitted
 from headway.hookspecs import hookimpl
-from headway.plugins import Again, Catalogue, PluginConfig, Traits, make_plugin
+from headway.plugins import Again, Catalogue, PluginConfig, Plugins, Traits, make_plugin, traits_of
 from headway.state import Job, State
 from headway.view import View
 
@@ -82,6 +83,15 @@ class Select:
             where = f"select: {key}"
             config = PluginConfig(name, options.options.get(name, {}), where)
             self._policies[name] = make_plugin(catalogue.get(name, where), config)
+        policies = Plugins()
+        for name, policy in self._policies.items():
+            policies.add(name, policy)
+        observing = policies.implementations("observe")
+        self._observing = [function for _, function in observing]
+        shown = [traits_of(self._policies[name]).observes for name, _ in observing]
+        if None not in shown:
+            kinds = {kind for several in shown for kind in several or ()}
+            self.traits = replace(self.traits, observes=(JobSubmitted, *kinds))
         self._recent: deque[bool] = deque(maxlen=options.window)
         self._current = options.mostly_large
         #: Why it switched; told by the next start.
@@ -94,10 +104,8 @@ class Select:
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        for policy in self._policies.values():
-            forward = getattr(policy, "observe", None)
-            if forward is not None:
-                forward(event=event, state=state)
+        for forward in self._observing:
+            forward(event, state)
         if isinstance(event, JobSubmitted):
             self._recent.append(event.job.request.processors <= self.options.small)
             self._choose()

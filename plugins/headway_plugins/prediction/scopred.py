@@ -161,7 +161,12 @@ class Scopred:
     """Predicts runtimes by regression, from formulas of applications and their recorded runs."""
 
     Options: ClassVar[type[ScopredOptions]] = ScopredOptions
-    traits = Traits(paper="Lafreniere and Sodan, JSSPP 2005")
+    traits = Traits(
+        observes=(
+            JobSubmitted, JobChanged, JobStarted, JobEnded, JobRequeued, JobSuspended, JobResumed,
+        ),
+        paper="Lafreniere and Sodan, JSSPP 2005",
+    )  # fmt: skip
 
     def __init__(self, options: ScopredOptions) -> None:
         self._options = options

@@ -105,7 +105,9 @@ class Sizing(Scopred):
     """Predicts like ``scopred``, and gives moldable jobs the size that their predictions ask for."""
 
     Options = SizingOptions
-    traits = replace(Scopred.traits, needs=(Resize,))
+    traits = replace(
+        Scopred.traits, needs=(Resize,), observes=(*(Scopred.traits.observes or ()), DecisionFailed)
+    )
 
     def __init__(self, options: SizingOptions) -> None:
         super().__init__(options)

@@ -111,7 +111,10 @@ class Preemption(Plugin):
 
     Options = PreemptionOptions
     #: A job that is suspended is to run again.
-    traits = Traits(ask_again=Again.DOMAIN, checkpoint="promises")
+    traits = Traits(
+        observes=(JobStarted, JobEnded, JobRequeued, JobSuspended, JobResumed, DecisionFailed),
+        ask_again=Again.DOMAIN, checkpoint="promises",
+    )  # fmt: skip
 
     def __init__(self, options: PreemptionOptions) -> None:
         super().__init__(options)

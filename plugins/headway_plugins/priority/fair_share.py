@@ -28,6 +28,7 @@ priority of the next account above that has a priority, over the largest priorit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -70,10 +71,22 @@ class _Saved(msgspec.Struct):
     suspended: list[str] = []
 
 
+#: The events by which usage is counted.
+_COUNTED: tuple[type[Event], ...] = (
+    JobSubmitted, JobStarted, JobEnded, JobChanged, JobRequeued, JobSuspended, JobResumed,
+)  # fmt: skip
+
+
 class FairShare(UsageCount):
     """Counts usage, and registers the factor ``fairshare``; subclasses judge."""
 
     Options: type[CountingOptions] = DecayOptions
+
+    def __init__(self, options: Any = None) -> None:
+        super().__init__(options)
+        kinds: tuple[type[Event], ...] = (*_COUNTED, SitePolicyChanged) if self._from_slurm else _COUNTED
+        # The past is counted with the first event, whatever that is.
+        self.traits = replace(self.traits, observes=None if self._past else kinds)
 
     @hookimpl
     def startup(self, state: State) -> None:
@@ -234,6 +247,7 @@ class FairShare(UsageCount):
 
     def _association(self, jobs: Sequence[Job], state: State) -> Floats:
         nodes = self._nodes_of(jobs)
+        self._tell(state)
         priorities = self.tree.priorities()
         largest = priorities.max()
         return priorities[nodes] / largest if largest > 0 else np.zeros(len(jobs))

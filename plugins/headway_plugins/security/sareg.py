@@ -87,7 +87,10 @@ class Sareg(Promising):
     """Accept jobs that meet their deadlines, and spend their slack on security levels."""
 
     Options = SaregOptions
-    traits = Traits(checkpoint="promises", paper=_PAPER)
+    traits = Traits(
+        observes=(NodeUp, PoolChanged, JobStarted, JobChanged, JobEnded, JobRequeued),
+        checkpoint="promises", paper=_PAPER,
+    )  # fmt: skip
 
     @hookimpl
     def promised(self) -> int:

@@ -45,6 +45,7 @@ class TwoPhase(Choosing):
 
     Options = TwoPhaseOptions
     traits = Traits(
+        observes=(JobSubmitted, JobChanged, JobEnded, JobRequeued, NodeUp, PoolChanged),
         ask_again=Again.DOMAIN,
         paper=(
             "Y. Zhou, T. Kelly, J. Wiener, E. Anderson: An Extended Evaluation of Two-Phase "

@@ -68,7 +68,9 @@ class Tree(Plugin):
     """Place jobs on the fewest switches, the fullest of them, and keep to jobs' bounds on their number."""
 
     Options = TreeOptions
-    traits = Traits(requires=frozenset({"nodes"}), ask_again=Again.DOMAIN)
+    traits = Traits(
+        requires=frozenset({"nodes"}), observes=(JobSubmitted, JobChanged), ask_again=Again.DOMAIN
+    )
 
     def __init__(self, options: TreeOptions | None = None) -> None:
         super().__init__(options or TreeOptions())
