@@ -77,3 +77,16 @@ def test_it_remembers_over_a_restart():
     before._choose()
     after.restore(before.checkpoint())
     assert (after.share, after._current) == (1.0, "fcfs")
+
+
+def test_a_policy_whose_observe_takes_the_event_alone_is_shown_what_happens():
+    options = {"mostly_large": "conservative", "options": {"conservative": {"guarantees": "keep"}}}
+    result = emulate(
+        ClusterDescription.flat(10),
+        [traced(str(n), 6, 10, n) for n in range(3)],
+        [PluginConfig("select", {**OPTIONS, **options})],
+        Catalogue(),
+        label="select",
+    )
+    assert [job.start_time for job in result.jobs] == [0, 10, 20]
+    assert not result.failures
