@@ -22,8 +22,9 @@ import msgspec
 from headway.errors import Failure
 from headway_adapters.lsf import values
 from headway_adapters.lsf.documents import cell, raw_records, records
-from headway_adapters.lsf.parsed import Known, digest
+from headway_adapters.lsf.parsed import Known
 from headway_adapters.lsf.values import Calendar
+from headway_adapters.polling.readings import digest
 
 #: What we ask IBM Spectrum LSF for; where a field of ``NEEDED`` is lacking, jobs are read from text.
 FIELDS = (

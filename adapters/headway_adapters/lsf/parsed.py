@@ -8,17 +8,11 @@ are, and what they mean for each other, is found out anew in each listing.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from hashlib import blake2b
 from typing import Generic, TypeVar
 
 from headway_adapters.lsf.values import Calendar
 
 T = TypeVar("T")
-
-
-def digest(record: bytes | memoryview) -> bytes:
-    """What tells a record from all others."""
-    return blake2b(record, digest_size=16).digest()
 
 
 class Known(Generic[T]):

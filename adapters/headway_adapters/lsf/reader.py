@@ -141,7 +141,7 @@ def read_jobs(
     named = {name: one.hosts for name, one in shared.licences.items()}
     planned = {name: queue.default_limit or queue.limit for name, queue in queues.items()}
     context = site, planned, nodes.members, tuple(nodes.nodes), static, groups, named, set(shared.by_host)
-    remembered.begin(context, now, now if before is None else before.time)
+    remembered.begin_at(now, now if before is None else before.time, context)
     reading = _Reading(now, site, queues, nodes, static, groups, notes, before, shared, remembered)
     found = reading.read(rows, facts, limits or {})
     remembered.end()

@@ -15,6 +15,7 @@ import msgspec
 from headway_adapters.lsf.depend import Condition
 from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.listing import Facts, Row
+from headway_adapters.polling.readings import Readings
 from headway_adapters.polling.snapshot import SnapshotJob
 
 
@@ -48,26 +49,17 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
         )  # fmt: skip
 
 
-class Remembered:
+class Remembered(Readings[str, Reading]):
     """The readings of the last look."""
 
     def __init__(self) -> None:
-        self._context: Any = None
+        super().__init__()
         self._now = self._seen = 0.0
-        self.readings: dict[str, Reading] = {}
-        self._next: dict[str, Reading] = {}
 
-    def begin(self, context: Any, now: float, seen: float) -> None:
-        """Jobs are to be read. ``context``: what all of them are read by. ``now``, and ``seen`` of the
-        snapshot before: absolute seconds; what was read at a later time than these is forgotten."""
-        if context != self._context or now < self._now or seen < self._seen:
+    def begin_at(self, now: float, seen: float, context: Any) -> None:
+        """As :meth:`begin`. ``now``, and ``seen`` of the snapshot before: absolute seconds; what was read at
+        a later time than these is forgotten."""
+        self.begin(context)
+        if now < self._now or seen < self._seen:
             self.readings = {}
-        self._context, self._now, self._seen, self._next = context, now, seen, {}
-
-    def keep(self, job_id: str, reading: Reading) -> None:
-        """For the next look."""
-        self._next[job_id] = reading
-
-    def end(self) -> None:
-        """All jobs are read."""
-        self.readings, self._next = self._next, {}
+        self._now, self._seen = now, seen

@@ -20,10 +20,10 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any
 
 from headway_adapters.pbs.documents import JobRecord, Malformed, job_record
+from headway_adapters.polling.readings import digest
 
 _HEAD = "Job Id: "
 _FIRST = "Job_Name="
@@ -66,7 +66,7 @@ class Parsed:
         """What each job's text says. ``texts``: job id -> its attributes, between :data:`_MARK`."""
         found: dict[str, tuple[bytes, JobRecord]] = {}
         for job_id, text in texts.items():
-            key = blake2b(text, digest_size=16).digest()
+            key = digest(text)
             known = self._before.get(job_id)
             found[job_id] = known if known is not None and known[0] == key else (key, self._read(text))
         self._before = found

@@ -38,6 +38,7 @@ from headway_adapters.pbs.cluster import Nodes, Queue, Site, mapping
 from headway_adapters.pbs.documents import JobRecord, Variables
 from headway_adapters.pbs.shapes import Shape, Shapes, largest_amounts, place_of, processors_of
 from headway_adapters.polling.marks import asks_for_protection, is_mark, marks
+from headway_adapters.polling.readings import Readings
 from headway_adapters.polling.remarks import LONGEST, noted
 from headway_adapters.polling.snapshot import SnapshotJob
 
@@ -131,35 +132,16 @@ class _Waiting(msgspec.Struct, frozen=True, gc=False):
     detail: Detail
 
 
-class Remembered:
+class Remembered(Readings[str, _Waiting]):
     """How the pending jobs of the last listing were read. A job is read again where its record, its array's,
     what other jobs mean for it, the site, a queue or a vnode is another."""
 
-    def __init__(self) -> None:
-        self._context: Any = None
-        self._waiting: dict[str, _Waiting] = {}
-        self._next: dict[str, _Waiting] = {}
-
-    def begin(self, context: Any) -> None:
-        """A listing is to be read; ``context``: what all jobs are read by."""
-        if context != self._context:
-            self._waiting = {}
-        self._context, self._next = context, {}
-
     def known(self, job_id: str, record: JobRecord, parent: JobRecord | None) -> _Waiting | None:
         """How this job was read when these were its records."""
-        known = self._waiting.get(job_id)
+        known = self.readings.get(job_id)
         if known is None or known.record is not record or known.parent is not parent:
             return None
         return known
-
-    def keep(self, job_id: str, waiting: _Waiting) -> None:
-        """For the next listing."""
-        self._next[job_id] = waiting
-
-    def end(self) -> None:
-        """The listing is read."""
-        self._waiting, self._next = self._next, {}
 
 
 def notes_of(record: JobRecord) -> str:

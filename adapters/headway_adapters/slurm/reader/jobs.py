@@ -77,7 +77,7 @@ def read_jobs(
     if listing is None:
         raise Failure("squeue: the listing of jobs holds no jobs")
     remembered = remembered if remembered is not None else Remembered()
-    remembered.begin((site, partitions, nodes.threads), nodes.nodes)
+    remembered.begin_on(nodes.nodes, (site, partitions, nodes.threads))
     items = [remembered.item(raw, now) for raw in listing]
     found = _Reading(now, site, partitions, nodes, notes, bounds or {}, remembered).read(items)
     remembered.end()
@@ -203,7 +203,8 @@ class _Reading:
             reading = Reading(brief, taken, among, notes, records.until, records.requests.went_by_nodes)
         elif reading.notes:
             self.notes |= reading.notes
-        self.remembered.keep(item, reading)
+        if item.key:
+            self.remembered.keep(item.key, reading)
         return reading.taken
 
     def _among(self, brief: Brief) -> Among:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from headway.model import NodeDescription
+from headway_adapters.polling.readings import Readings, digest
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm.reader.brief import Brief
 from headway_adapters.slurm.reader.dependencies import Conditions
@@ -82,36 +82,24 @@ class Item(msgspec.Struct, gc=False):
         return self.decoded
 
 
-class Remembered:
+class Remembered(Readings[bytes, Reading]):
     """The readings of the last listing, by the bytes of their records."""
 
     def __init__(self) -> None:
-        self._context: Any = None
+        super().__init__()
         self._nodes: Mapping[str, NodeDescription] = {}
-        self._readings: dict[bytes, Reading] = {}
-        self._next: dict[bytes, Reading] = {}
 
-    def begin(self, context: Any, nodes: Mapping[str, NodeDescription]) -> None:
-        """A listing is to be read. ``context``: what all records are read by; ``nodes``: what some are."""
-        if context != self._context:
-            self._readings = {}
-        elif any(reading.by_nodes for reading in self._readings.values()) and nodes != self._nodes:
-            self._readings = {key: each for key, each in self._readings.items() if not each.by_nodes}
-        self._context, self._nodes, self._next = context, nodes, {}
+    def begin_on(self, nodes: Mapping[str, NodeDescription], context: Any) -> None:
+        """As :meth:`begin`; ``nodes``: what some records are read by."""
+        self.begin(context)
+        if any(reading.by_nodes for reading in self.readings.values()) and nodes != self._nodes:
+            self.readings = {key: each for key, each in self.readings.items() if not each.by_nodes}
+        self._nodes = nodes
 
     def item(self, raw: Any, now: float) -> Item:
         """A record of the listing, with what it was read as before, if that holds ``now`` (seconds)."""
         if isinstance(raw, JobRecord):
             return Item(raw)
-        key = blake2b(raw, digest_size=16).digest()
-        known = self._readings.get(key)
+        key = digest(raw)
+        known = self.readings.get(key)
         return Item(raw, key, known if known is not None and now < known.until else None)
-
-    def keep(self, item: Item, reading: Reading) -> None:
-        """For the next listing."""
-        if item.key:
-            self._next[item.key] = reading
-
-    def end(self) -> None:
-        """The listing is read."""
-        self._readings, self._next = self._next, {}
