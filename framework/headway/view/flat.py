@@ -163,14 +163,6 @@ class FlatView(View):
                 profile.release(now, max(end, next_after(now)), processors)
         return () if profile.minimum(now, now + job.expected_runtime) >= job.processors else None
 
-    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
-        booking = self._book(job, after, over, _INF)
-        assert booking is not None
-        return booking
-
-    def book_by(self, job: Job, latest: float) -> Booking | None:
-        return self._book(job, None, (), latest)
-
     def _book(self, job: Job, after: float | None, over: Collection[str], latest: float) -> Booking | None:
         if self._turns is not None:
             self._leave_turns()

@@ -444,11 +444,17 @@ class View:
         A job that has a booking keeps it. ``over`` names reservations that yield to the booking:
         the plugin that keeps them will move them. The job does not start before that.
         """
-        raise NotImplementedError
+        booking = self._book(job, after, over, _INF)
+        assert booking is not None
+        return booking
 
     def book_by(self, job: Job, latest: float) -> Booking | None:
         """As :meth:`book`, but only if the job can start by ``latest`` (absolute seconds); else nothing is
         kept for it, and the answer is None. A job that has a booking keeps it."""
+        return self._book(job, None, (), latest)
+
+    def _book(self, job: Job, after: float | None, over: Collection[str], latest: float) -> Booking | None:
+        """As :meth:`book`, if the job can start by ``latest`` (absolute seconds); else None."""
         raise NotImplementedError
 
     def stretch(self, job: Job, runtime: float, *, push: bool = False) -> bool:

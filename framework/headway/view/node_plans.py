@@ -185,14 +185,6 @@ class NodePlans(NodeFits):
                 free = free.at_most(room)
         return self._try(job, free, now, end, among=self._settled)
 
-    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
-        booking = self._book(job, after, over, _INF)
-        assert booking is not None
-        return booking
-
-    def book_by(self, job: Job, latest: float) -> Booking | None:
-        return self._book(job, None, (), latest)
-
     def _book(self, job: Job, after: float | None, over: Collection[str], latest: float) -> Booking | None:
         self._leave_turns()
         known = self.booked(job)
