@@ -71,6 +71,10 @@ class Pair(Daemon):
     def status(self, metajob: str) -> dict[str, Any]:
         return json.loads(self.ask("status", metajob, "--json"))
 
+    def reserves(self) -> int:
+        """How many reservations it has decided to make."""
+        return sum(said["decision"] == "Reserve" for said in self.said("decided"))
+
     def reserved(self, metajob: str) -> None:
         """Wait until all of it is reserved and bound."""
 

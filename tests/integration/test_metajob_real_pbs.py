@@ -143,14 +143,10 @@ def test_cancel_leaves_no_reservation_and_lets_the_jobs_go(east: Any, pbs: Pbs, 
 
 def test_a_pbs_that_dies_at_any_step_of_the_search_leaves_nothing(east: Any, pbs: Pbs, daemon: Pair) -> None:
     daemon.start()
-
-    def reserves() -> int:
-        return sum(said["decision"] == "Reserve" for said in daemon.said("decided"))
-
     for step in range(1, 5):
-        already = reserves()
+        already = daemon.reserves()
         metajob = daemon.submit(time.time() + 3600, {}, user="alice")
-        daemon.until(lambda already=already, step=step: reserves() >= already + step, 60, "the step")
+        daemon.until(lambda already=already, step=step: daemon.reserves() >= already + step, 60, "the step")
         pbs.server.kill("server", "-9")
         pbs.server.restart("server")
         daemon.until(
@@ -230,14 +226,10 @@ def test_a_daemon_that_dies_at_any_step_of_the_search_leaves_nothing(
     east: Any, pbs: Pbs, daemon: Pair
 ) -> None:
     daemon.start()
-
-    def reserves() -> int:
-        return sum(said["decision"] == "Reserve" for said in daemon.said("decided"))
-
     for step in range(1, 5):
-        already = reserves()
+        already = daemon.reserves()
         metajob = daemon.submit(time.time() + 3600, {}, user="alice")
-        daemon.until(lambda already=already, step=step: reserves() >= already + step, 60, "the step")
+        daemon.until(lambda already=already, step=step: daemon.reserves() >= already + step, 60, "the step")
         daemon.kill()
         daemon.start()
         daemon.reserved(metajob)

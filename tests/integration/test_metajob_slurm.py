@@ -214,15 +214,11 @@ def test_a_site_that_dies_at_any_step_of_the_search_leaves_nothing(
     west = clusters["west"]
     daemon.aside = lambda: "\n".join([*reservations(clusters), daemon.ask("status", "--json")])
     daemon.start()
-
-    def reserves() -> int:
-        return sum(said["decision"] == "Reserve" for said in daemon.said("decided"))
-
     outcomes = []
     for step in range(1, 6):
-        already = reserves()
+        already = daemon.reserves()
         metajob = daemon.submit(time.time() + 3600, {})
-        daemon.until(lambda already=already, step=step: reserves() >= already + step, 60, "the step")
+        daemon.until(lambda already=already, step=step: daemon.reserves() >= already + step, 60, "the step")
         west.kill("slurmctld")
         time.sleep(3)
         west.up("slurmctld")
