@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import say
+from headway.cli import common
 from headway.errors import Failure, UserError
 from headway.inputs.spans import EXPECTED, seconds_of
 
@@ -90,25 +90,49 @@ _REPORT_PATIENCE = 15.0
 DURATION, MOMENT = Duration(), Moment()
 
 
-def ask_daemon(config_path: Path, adapter_files: tuple[Path, ...], request: AnyRequest) -> Reply:
-    """The daemon's reply; :class:`Failure` if it refused or did not decide.
+#: The socket that the daemon's unit makes for users, who may not read the configuration.
+SOCKET = Path("/run/headway/headway.sock")
+#: For so many seconds a daemon decides on a request, where its configuration is not known.
+_TIMEOUT = 30.0
 
-    Of adapters, only those of ``adapter_files`` are loaded: the daemon has the configuration's."""
-    from headway.config import Adapters, load_config
-    from headway.service.client import ask
-    from headway.service.protocol import Status
 
-    config = load_config(config_path, Adapters.with_files(adapter_files) if adapter_files else None)
-    path = config.socket_path()
+def daemon_of(config_path: Path | None, adapter_files: tuple[Path, ...] = ()) -> tuple[Path, float]:
+    """The daemon's socket, and the seconds in which it decides on a request.
+
+    Of the configuration that is named, by ``-c`` or in the environment; else of the first of the usual places
+    that this user can read; else of the daemon whose socket is :data:`SOCKET`. Of adapters, only those of
+    ``adapter_files`` are loaded: the daemon has the configuration's. :class:`UserError` where there is none.
+    """
+    path = config_path if config_path is not None else common.readable_config()
     if path is None:
+        if not SOCKET.exists():
+            raise UserError(
+                f"expected -c FILE, HEADWAY_CONFIG in the environment, or a daemon at {SOCKET}; found no "
+                f"configuration that can be read ({', '.join(map(str, common.CONFIGS))}), and no such socket"
+            )
+        return SOCKET, _TIMEOUT
+    from headway.config import Adapters, load_config
+
+    config = load_config(path, Adapters.with_files(adapter_files) if adapter_files else None)
+    socket = config.socket_path()
+    if socket is None:
         raise UserError(
             f"{config.source}: service.socket: expected a path, because the journal is no file; found none"
             if config.service.enabled
             else f"{config.source}: service.enabled: the daemon of this configuration has no socket"
         )
+    return socket, config.service.timeout
+
+
+def ask_daemon(config_path: Path | None, adapter_files: tuple[Path, ...], request: AnyRequest) -> Reply:
+    """The daemon's reply (:func:`daemon_of`); :class:`Failure` if it refused or did not decide."""
+    from headway.service.client import ask
+    from headway.service.protocol import Elastic, Plugin, Reserve, Unreserve
+
+    socket, timeout = daemon_of(config_path, adapter_files)
     # A report needs no cycle: a client that waits longer for it waits for a daemon that hangs.
-    patience = _REPORT_PATIENCE if isinstance(request, Status) else config.service.timeout + 15.0
-    reply = ask(path, request, timeout=patience)
+    decides = isinstance(request, Elastic | Reserve | Unreserve | Plugin)
+    reply = ask(socket, request, timeout=timeout + 15.0 if decides else _REPORT_PATIENCE)
     if reply.outcome in ("refused", "failed"):
         said = "refused" if reply.outcome == "refused" else "no answer"
         raise Failure(f"{said}: {reply.reason}" if reply.reason else said)
@@ -117,4 +141,4 @@ def ask_daemon(config_path: Path, adapter_files: tuple[Path, ...], request: AnyR
 
 def tell(reply: Reply) -> None:
     """Print what became of a request."""
-    say(f"{reply.outcome}: {reply.reason}" if reply.reason else reply.outcome)
+    common.say(f"{reply.outcome}: {reply.reason}" if reply.reason else reply.outcome)

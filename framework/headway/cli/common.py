@@ -58,6 +58,17 @@ site_config_option = click.option(
 )  # fmt: skip
 
 
+daemon_config_option = click.option(
+    "-c", "--config", "config_path", type=click.Path(path_type=Path), envvar="HEADWAY_CONFIG",
+    help="Configuration file (YAML). Default: as for `headway run`, or the daemon's socket alone.",
+)  # fmt: skip
+
+
+def readable_config() -> Path | None:
+    """The first configuration of :data:`CONFIGS` that this user can read."""
+    return next((path for path in CONFIGS if os.access(path, os.R_OK)), None)
+
+
 def named_config(path: Path | None) -> Path:
     """The configuration of :data:`site_config_option`, for a command that turned out to need one."""
     return path if path is not None else _site_config()

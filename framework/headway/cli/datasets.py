@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import ask_daemon
 from headway.cli.common import (
     adapter_option,
     console,
+    daemon_config_option,
     examples,
-    required_config_option,
     say,
     wall_clock,
 )
@@ -24,16 +25,14 @@ if TYPE_CHECKING:
 
 
 @click.command("datasets", epilog=examples("headway datasets -c site.yaml"))
-@required_config_option
+@daemon_config_option
 @adapter_option
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(config_path: Path, adapter_files: tuple[Path, ...], as_json: bool) -> None:
+@json_option("headway.inquiry.reports:DatasetList")
+def command(config_path: Path | None, adapter_files: tuple[Path, ...], as_json: bool) -> None:
     """Tell which site has which dataset, which copies are on their way and how far, and what room is left.
 
     Asks the running daemon.
     """
-    import msgspec
-
     from headway.inquiry.reports import DatasetList
     from headway.service.protocol import Datasets
 
@@ -41,7 +40,7 @@ def command(config_path: Path, adapter_files: tuple[Path, ...], as_json: bool) -
     if not isinstance(reply.found, DatasetList):
         raise Failure(f"the daemon knows no datasets: {reply.reason or reply.outcome}")
     if as_json:
-        click.echo(msgspec.json.encode(reply.found))
+        say_json(reply.found)
     else:
         _show(reply.found)
 

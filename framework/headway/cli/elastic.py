@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from headway.cli.asking import DURATION, JobId, ask_daemon, tell
-from headway.cli.common import adapter_option, examples, required_config_option
+from headway.cli.common import adapter_option, daemon_config_option, examples
 
 
 @click.command(
@@ -18,7 +18,7 @@ from headway.cli.common import adapter_option, examples, required_config_option
     ),
 )
 @click.argument("job", metavar="JOB", type=JobId())
-@required_config_option
+@daemon_config_option
 @adapter_option
 @click.option("--extend", type=DURATION, help="Give the job this much more time.")
 @click.option(
@@ -28,7 +28,7 @@ from headway.cli.common import adapter_option, examples, required_config_option
 @click.option("--shrink", type=click.IntRange(1), help="Take this many processors away.")
 def command(
     job: str,
-    config_path: Path,
+    config_path: Path | None,
     adapter_files: tuple[Path, ...],
     extend: float | None,
     reduce: float | None,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from headway.cli.asking import DURATION, MOMENT, ask_daemon, tell
-from headway.cli.common import adapter_option, examples, required_config_option
+from headway.cli.common import adapter_option, daemon_config_option, examples
 
 
 @click.command(
@@ -17,7 +17,7 @@ from headway.cli.common import adapter_option, examples, required_config_option
         "headway reserve --at +1d --for 30m --processors 16 --user alice -c site.yaml",
     ),
 )
-@required_config_option
+@daemon_config_option
 @adapter_option
 @click.option("--at", type=MOMENT, required=True, help="Start: 14:30, 2026-03-01T14:30, +2h, now.")
 @click.option("--for", "duration", type=DURATION, required=True, help="Duration: 30m, 1h30m, 2d, 45 (s).")
@@ -33,7 +33,7 @@ from headway.cli.common import adapter_option, examples, required_config_option
 )
 @click.option("--account", default="", help="Account whose limits count. Default: your account.")
 def command(
-    config_path: Path,
+    config_path: Path | None,
     adapter_files: tuple[Path, ...],
     at: float,
     duration: float,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import ask_daemon
 from headway.cli.common import (
     adapter_option,
     console,
+    daemon_config_option,
     examples,
-    required_config_option,
     say,
     wall_clock,
 )
@@ -25,20 +26,18 @@ if TYPE_CHECKING:
 
 
 @click.command("status", epilog=examples("headway status -c site.yaml"))
-@required_config_option
+@daemon_config_option
 @adapter_option
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(config_path: Path, adapter_files: tuple[Path, ...], as_json: bool) -> None:
+@json_option("headway.service.protocol:Report")
+def command(config_path: Path | None, adapter_files: tuple[Path, ...], as_json: bool) -> None:
     """Tell how the daemon is: run, mode, queues, free processors, last cycle, problems."""
-    import msgspec
-
     from headway.service.protocol import Status
 
     report = ask_daemon(config_path, adapter_files, Status()).status
     if report is None:
         raise Failure("the daemon answers without a report")
     if as_json:
-        click.echo(msgspec.json.encode(report))
+        say_json(report)
     else:
         _show(report)
 

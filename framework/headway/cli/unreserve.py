@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from headway.cli.asking import ask_daemon, tell
-from headway.cli.common import adapter_option, examples, required_config_option
+from headway.cli.common import adapter_option, daemon_config_option, examples
 
 
 @click.command("unreserve", epilog=examples("headway unreserve r7 -c site.yaml"))
 @click.argument("reservation", metavar="ID")
-@required_config_option
+@daemon_config_option
 @adapter_option
-def command(reservation: str, config_path: Path, adapter_files: tuple[Path, ...]) -> None:
+def command(reservation: str, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
     """Give the reservation ID back, which `headway reserve` made. For its user and for operators."""
     from headway.service.protocol import Unreserve
 

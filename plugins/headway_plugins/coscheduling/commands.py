@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from headway.cli.asking import ask_daemon, tell
-from headway.cli.common import adapter_option, examples, required_config_option, say, when
+from headway.cli.common import adapter_option, daemon_config_option, examples, say, when
 from headway.errors import Failure
 
 #: The plugin that answers.
@@ -53,14 +53,14 @@ def command() -> None:
     is_flag=True,
     help="The jobs are copies of one job: the first that starts is kept, and the others are removed.",
 )
-@required_config_option
+@daemon_config_option
 @adapter_option
 def submit(
     file: Path,
     jobs: tuple[str, ...],
     on_loss: str | None,
     everywhere: bool,
-    config_path: Path,
+    config_path: Path | None,
     adapter_files: tuple[Path, ...],
 ) -> None:
     """Look for a place for the metajob of FILE (INI or YAML), and bind the jobs to it."""
@@ -80,9 +80,9 @@ def submit(
 )
 @click.argument("metajob", metavar="[ID]", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; times are seconds since the epoch.")
-@required_config_option
+@daemon_config_option
 @adapter_option
-def status(metajob: str, as_json: bool, config_path: Path, adapter_files: tuple[Path, ...]) -> None:
+def status(metajob: str, as_json: bool, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
     """Tell what the search for metajob ID has done so far and what is reserved; without ID, list your
     metajobs."""
     from headway.service.protocol import Plugin
@@ -102,14 +102,14 @@ def status(metajob: str, as_json: bool, config_path: Path, adapter_files: tuple[
 
 @command.command(epilog=examples("headway metajob cancel m1 -c site.yaml"))
 @click.argument("metajob", metavar="ID")
-@required_config_option
+@daemon_config_option
 @adapter_option
-def cancel(metajob: str, config_path: Path, adapter_files: tuple[Path, ...]) -> None:
+def cancel(metajob: str, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
     """Give all that metajob ID has back, and let its waiting jobs run alone; copies are removed."""
     _ask("cancel", metajob, config_path, adapter_files)
 
 
-def _ask(verb: str, text: str, config_path: Path, adapter_files: tuple[Path, ...]) -> None:
+def _ask(verb: str, text: str, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
     from headway.service.protocol import MAX_REQUEST, Plugin
 
     if len(text.encode()) > MAX_REQUEST // 2:

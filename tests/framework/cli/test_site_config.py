@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from headway.cli import common
+from headway.cli import asking, common
+from headway.errors import UserError
 
 
 @click.command()
@@ -44,3 +45,19 @@ def test_the_nearest_configuration_is_taken(system: Path, monkeypatch: pytest.Mo
 def test_where_there_is_none_it_says_where_it_looked(system: Path) -> None:
     assert "found none of headway.yaml" in taken() and "HEADWAY_CONFIG" in taken()
     assert "Default: HEADWAY_CONFIG" in taken("--help")
+
+
+def test_a_user_without_a_readable_configuration_asks_at_the_units_socket(
+    system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    socket = tmp_path / "headway.sock"
+    monkeypatch.setattr(asking, "SOCKET", socket)
+    monkeypatch.setattr(common.os, "access", lambda path, mode: path != system and Path(path).exists())
+    system.write_text("service: {socket: /run/other.sock, timeout: 5}")
+    with pytest.raises(UserError, match=f"a daemon at {socket}; found no configuration that can be read"):
+        asking.daemon_of(None)
+    socket.touch()
+    assert asking.daemon_of(None) == (socket, 30.0)
+    Path("headway.yaml").write_text(f"service: {{socket: {tmp_path}/mine.sock, timeout: 5}}")
+    assert asking.daemon_of(None) == (tmp_path / "mine.sock", 5.0)
+    assert asking.daemon_of(system) == (Path("/run/other.sock"), 5.0)
