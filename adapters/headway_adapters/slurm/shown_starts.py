@@ -25,6 +25,8 @@ from headway_adapters.transport import Result
 _MOVED = 300.0
 _PART = 0.1
 _FEW = 60.0
+#: Commands that a long look left no time for come after it: those of so many seconds.
+_SAVED = 3.0
 #: No time is written that is nearer than this, seconds.
 _AHEAD = 60
 #: A job without a planned start keeps what is shown for so long: the plan may have it again, seconds.
@@ -37,10 +39,10 @@ class Pacing:
     """Which times are worth a command now. By a clock of seconds that its caller gives."""
 
     def __init__(self, rate: float) -> None:
-        """``rate``: commands a second at most."""
+        """``rate``: commands a second at most, as a mean since the last look."""
         self._rate = rate
         self._left = max(1.0, rate)
-        self._asked = float("-inf")
+        self._asked: float | None = None
         #: Since when a job that shows a time has none in the plan, by the caller's monotonic clock.
         self._without: dict[str, float] = {}
 
@@ -48,30 +50,32 @@ class Pacing:
         self, planned: Mapping[str, float], shown: Mapping[str, int], now: float, moment: float,
         *, grace: float = _GRACE,
     ) -> list[tuple[str, int | None]]:  # fmt: skip
-        """What to write, the next to start first: a key and its time, None: none any more. ``planned``,
-        ``shown``: times by key, as is ``now`` (absolute seconds). ``moment``: a monotonic clock's.
-        ``grace``: how long a key without a planned start keeps its time, seconds."""
-        wanted: list[tuple[float, str, int | None]] = []
+        """What to write: a key and its time, None: none any more. First what shows no time or is wrong by
+        more than :data:`_MOVED`, then the rest; of both the next to start first. ``planned``, ``shown``:
+        times by key, as is ``now`` (absolute seconds). ``moment``: a monotonic clock's. ``grace``: how long a
+        key without a planned start keeps its time, seconds."""
+        wanted: list[tuple[bool, float, str, int | None]] = []
         for key, start in planned.items():
             target = max(round(start), int(now) + _AHEAD)
             if key not in shown:
                 if start >= now + _AHEAD:
-                    wanted.append((target, key, target))
-            elif abs(target - shown[key]) > max(_FEW, min(_MOVED, _PART * (start - now))):
-                wanted.append((min(target, shown[key]), key, target))
+                    wanted.append((False, target, key, target))
+            elif (moved := abs(target - shown[key])) > max(_FEW, min(_MOVED, _PART * (start - now))):
+                wanted.append((moved <= _MOVED, min(target, shown[key]), key, target))
         self._without = {key: self._without.get(key, moment) for key in shown if key not in planned}
         wanted += [
-            (shown[key], key, None) for key, since in self._without.items() if moment >= since + grace
+            (True, shown[key], key, None) for key, since in self._without.items() if moment >= since + grace
         ]  # fmt: skip
         if not wanted:
             return []
-        wanted.sort(key=lambda each: each[:2])
-        return [(key, target) for _, key, target in wanted[: self._take(len(wanted), moment)]]
+        wanted.sort(key=lambda each: each[:3])
+        return [(key, target) for *_, key, target in wanted[: self._take(len(wanted), moment)]]
 
     def _take(self, most: int, moment: float) -> int:
         """How many commands there may be now, up to ``most``; they are taken from the budget."""
-        full = max(1.0, self._rate)
-        self._left = min(full, self._left + max(0.0, moment - self._asked) * self._rate)
+        full = max(1.0, self._rate * _SAVED)
+        passed = moment - self._asked if self._asked is not None else 0.0
+        self._left = min(full, self._left + max(0.0, passed) * self._rate)
         self._asked = moment
         taken = min(most, int(self._left))
         self._left -= taken

@@ -220,8 +220,15 @@ def test_the_next_to_start_are_written_first_and_so_many_a_second() -> None:
     shown = {key: target for key, target in first if target is not None}
     assert pacing.due(plan, shown, NOW, 0.0) == []
     assert [key for key, _ in pacing.due(plan, shown, NOW, 0.5)] == ["j3"]
-    # What was not used is not saved up.
-    assert len(pacing.due(plan, {}, NOW, 100.0)) == 2
+    # A look that took long leaves three seconds' worth, no more.
+    many = {f"j{n}": NOW + 1000 + 10 * n for n in range(9)}
+    assert len(pacing.due(many, {}, NOW, 100.0)) == 6
+
+
+def test_what_shows_no_time_or_a_wrong_one_is_not_kept_waiting_by_what_moves_a_little() -> None:
+    plan = {"near": NOW + 600, "wrong": NOW + 5000, "none": NOW + 9000}
+    shown = {"near": int(NOW) + 700, "wrong": int(NOW) + 6000}
+    assert [key for key, _ in Pacing(10.0).due(plan, shown, NOW, 0.0)] == ["wrong", "none", "near"]
 
 
 @pytest.mark.parametrize(
