@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-#: Command -> its line.
+#: Command -> its group and its line.
 LINES = {
-    "emulate-commands": "Emulate the commands of PBS or LSF, to try a configuration on a laptop.",
-    "import": "Write the configuration that does what a site's scheduler does now.",
-    "node-agent": "On a node: report clock, energy and jobs; set a job's frequency.",
+    "import": ("operate", "Write the configuration that keeps a site's policy."),
+    "node-agent": ("operate", "On a node: report clock, energy, jobs; set frequencies."),
+    "emulate-commands": ("operate", "Emulate the commands of PBS or LSF on a laptop."),
 }

@@ -3,25 +3,20 @@
 
 from __future__ import annotations
 
-#: Command -> its line.
+#: Command -> its group and its line.
 LINES = {
-    "arrivals": "How users' jobs come: logins, bursts and silences.",
-    "bundle": "Start a large job early on what is free, and let it grow: elastic job bundling, as a user.",
-    "fairness": "Tell which users the cluster served unfairly, and which jobs overtook theirs.",
-    "fit": "Fit an application's formula to its recorded runs.",
-    "metajob": "Reserve nodes of several sites at once, and start jobs there together.",
-    "plan": "Plan a batch of moldable jobs: programs that may be started "
-    "on fewer processors than they have...",
-    "predict": "Predict how long further runs of an application take, and suggest limits for them.",
-    "priority": "Print the priority of each job that waits, and what each factor gives to it, as sprio does.",
-    "profile": "Plan the controlled runs of a pipeline: one for each "
-    "combination of its parameters, with one copy...",
-    "protect": "Run a command with its security levels carried out: signature, digests, encryption.",
-    "security": "Security levels: what they cost here, and the keys, "
-    "manifests and sealed files of `headway protect`.",
-    "shares": "Print the shares of each account and user, and their use.",
-    "size": "Tell how many copies each filter of a pipeline gets, from "
-    "what controlled runs have measured;...",
-    "window": "Plan a window with a deadline: of jobs whose rewards are "
-    "only earned if they end in time, which...",
+    "fairness": ("operate", "Which users were served unfairly; who overtook whom."),
+    "shares": ("users", "The shares of each account and user, and their use."),
+    "priority": ("users", "Each waiting job's priority by factor, as sprio does."),
+    "plan": ("users", "Plan a batch of moldable jobs: order and processors."),
+    "window": ("users", "Plan a window with a deadline: which jobs earn most."),
+    "bundle": ("users", "Start a large job early on what is free, as a user."),
+    "metajob": ("users", "Start jobs together on several sites."),
+    "fit": ("users", "Fit an application's formula to its recorded runs."),
+    "predict": ("users", "Predict an application's runtime, and suggest limits."),
+    "profile": ("users", "Plan the controlled runs of a pipeline."),
+    "size": ("users", "How many copies each filter of a pipeline gets."),
+    "security": ("users", "Security levels: costs, keys, manifests, sealed files."),
+    "protect": ("users", "Run a command with its security levels carried out."),
+    "arrivals": ("experiments", "How users' jobs come: logins, bursts and silences."),
 }

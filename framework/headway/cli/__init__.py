@@ -14,39 +14,34 @@ from headway.cli.printable import printable
 from headway.cli.streams import drop_output, open_standard_streams
 from headway.errors import HeadwayError
 
-#: Command -> (module, one line for ``--help``). Modules are loaded when their command is called.
+#: Command -> (group, module, one line for ``--help``), in the order of ``--help``: within a group, what a
+#: newcomer needs comes first. Modules are loaded when their command is called.
 _COMMANDS = {
-    "demo": ("demo", "Compare three policies on a generated month of jobs."),
-    "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in emulation."),
-    "compare": ("compare", "A campaign: policies, workloads, loads and seeds, with confidence intervals."),
-    "repeat": ("repeat", "Run a campaign again from its results, and say whether the numbers are the same."),
-    "results": ("results", "A database of campaigns: store, list, filter, tabulate, plot, export."),
-    "lint-experiment": (
-        "lint_experiment",
-        "Show which rules of the evaluation of schedulers a campaign keeps and breaks.",
-    ),
-    "tune": ("tune", "Find the best value of a policy's option for a workload."),
-    "reproduce": (
-        "reproduce",
-        "Repeat a paper's experiments: what it says, what we measure, whether it holds.",
-    ),
-    "claims": ("claims", "Judge papers' claims again from their rows, and show which tables are stale."),
-    "generate": ("generate", "Draw a workload from a model and write it to a file."),
-    "analyze": ("analyze", "Describe a workload: classes, arrivals, load, sizes, estimates."),
-    "convert": ("convert", "Convert a workload between formats."),
-    "estimates": ("estimates", "List the models of users' estimates, or fit a model to a trace."),
-    "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
-    "check": ("check", "Check configuration, plugins, journal and cluster."),
-    "plugins": ("plugins", "List what is installed, or describe a plugin."),
-    "replay": ("replay", "Run a journal again and report decisions that differ."),
-    "journal": ("journal", "Look after the journal: info, check, prune, backup, restore, move."),
-    "explain": ("explain", "Tell why a job waits and when it is expected to start."),
-    "starts": ("starts", "Compare planned starts with real starts, from the journal."),
-    "status": ("status", "Report on the running daemon."),
-    "datasets": ("datasets", "Tell which site has which dataset, and which copies are on their way."),
-    "elastic": ("elastic", "Change the time limit or size of a waiting or running job."),
-    "reserve": ("reserve", "Reserve nodes or processors for a time."),
-    "unreserve": ("unreserve", "Give a reservation back."),
+    "check": ("operate", "check", "Check configuration, plugins, journal and cluster."),
+    "run": ("operate", "run", "Schedule a real cluster (or watch it with --monitor)."),
+    "status": ("operate", "status", "Report on the running daemon."),
+    "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),
+    "journal": ("operate", "journal", "Look after the journal: info, check, prune, copies."),
+    "replay": ("operate", "replay", "Run a journal again and report decisions that differ."),
+    "starts": ("operate", "starts", "Compare planned with real starts, from the journal."),
+    "explain": ("users", "explain", "Tell why a job waits, and its expected start."),
+    "elastic": ("users", "elastic", "Change a job's time limit or size, also while it runs."),
+    "reserve": ("users", "reserve", "Reserve nodes or processors for a time."),
+    "unreserve": ("users", "unreserve", "Give a reservation back."),
+    "datasets": ("users", "datasets", "Tell which site has which dataset, or gets a copy."),
+    "demo": ("experiments", "demo", "Compare three policies on a generated month of jobs."),
+    "dry-run": ("experiments", "dry_run", "Run a trace, or a copy of the live queue, in emulation."),
+    "compare": ("experiments", "compare", "A campaign: policies, workloads, loads, with intervals."),
+    "repeat": ("experiments", "repeat", "Run a campaign again: are the numbers the same?"),
+    "results": ("experiments", "results", "A database of campaigns: list, filter, tabulate, plot."),
+    "lint-experiment": ("experiments", "lint_experiment", "Which rules of evaluation a campaign breaks."),
+    "tune": ("experiments", "tune", "Find the best value of a policy's option."),
+    "analyze": ("experiments", "analyze", "Describe a workload: classes, arrivals, load, sizes."),
+    "generate": ("experiments", "generate", "Draw a workload from a model and write it to a file."),
+    "convert": ("experiments", "convert", "Convert a workload between formats."),
+    "estimates": ("experiments", "estimates", "List models of users' estimates; fit one to a trace."),
+    "reproduce": ("papers", "reproduce", "Repeat a paper's experiments, claim by claim."),
+    "claims": ("papers", "claims", "Judge claims again from their rows; find stale tables."),
 }
 
 
@@ -61,7 +56,7 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in _COMMANDS:
-            return importlib.import_module(f"headway.cli.{_COMMANDS[name][0]}").command
+            return importlib.import_module(f"headway.cli.{_COMMANDS[name][1]}").command
         from headway.cli.installed import installed_commands
 
         installed = installed_commands()
@@ -71,19 +66,21 @@ class _Lazy(click.Group):
         return super().get_command(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from headway.cli.groups import Told, grouped
         from headway.cli.installed import installed_lines
 
-        rows = [(name, line) for name, (_, line) in _COMMANDS.items()]
+        told: dict[str, Told] = {name: (group, line) for name, (group, _, line) in _COMMANDS.items()}
         lines = installed_lines()
-        for name in self.list_commands(ctx):
-            if name in _COMMANDS:
+        for name in (*lines, *self.list_commands(ctx)):
+            if name in told:
                 continue
             if name in lines:
-                rows.append((name, lines[name]))
+                told[name] = lines[name]
             elif (command := self.get_command(ctx, name)) and not command.hidden:
-                rows.append((name, command.get_short_help_str(limit=100)))
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+                told[name] = command.get_short_help_str(limit=100)
+        for heading, rows in grouped(told.items()).items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -103,7 +100,7 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="`headway COMMAND --help` describes a command. Begin with `headway demo`.",
+    epilog="`headway COMMAND --help` describes a command.",
 )
 @click.version_option(__version__, prog_name="headway")
 @click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
@@ -113,7 +110,8 @@ def cli(plugin_files: tuple[Path, ...]) -> None:
     """Schedule jobs from outside the batch system, live or in emulation.
 
     One configuration file names the cluster and the plugins that decide. The same file drives a
-    real cluster, watches it, or runs on an emulated copy.
+    real cluster, watches it, or runs on an emulated copy. Begin with `headway demo`, which needs no
+    cluster.
     """
 
 

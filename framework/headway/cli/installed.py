@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from headway.cli.groups import Told
 from headway.inputs.entry_points import entry_points
 
 #: Entry points (name of a command -> click command) of commands that installed packages bring, such as
@@ -15,7 +16,8 @@ from headway.inputs.entry_points import entry_points
 #: what they are.
 COMMANDS = "headway.commands"
 
-#: Entry points (any name -> mapping of names of such commands to their lines for ``--help``).
+#: Entry points (any name -> mapping of names of such commands to their lines for ``--help``, or to pairs of a
+#: group (:data:`headway.cli.groups.GROUPS`) and a line).
 COMMAND_LINES = "headway.command_lines"
 
 
@@ -23,10 +25,10 @@ def installed_commands() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=COMMANDS)}
 
 
-def installed_lines() -> dict[str, str]:
+def installed_lines() -> dict[str, Told]:
     """What is said of installed commands without loading them."""
     installed = installed_commands()
-    told: dict[str, str] = {}
+    told: dict[str, Told] = {}
     for entry in entry_points(group=COMMAND_LINES):
         told.update(entry.load())
     return {name: line for name, line in told.items() if name in installed}

@@ -11,6 +11,7 @@ import pytest
 
 import headway.cli
 from headway.cli import installed
+from headway.cli.groups import GROUPS, LONGEST_LINE, OTHERS
 from headway.cli.installed import COMMAND_LINES, COMMANDS
 
 
@@ -21,7 +22,12 @@ def greet(whom: str) -> None:
 
 
 #: Of the first there is no such module; of the second no such command is installed.
-LINES = {"grow": "Grow a tree.", "gone": "Of a package that is there no longer."}
+LINES = {
+    "grow": "Grow a tree.",
+    "gone": "Of a package that is there no longer.",
+    "count": ("papers", "Count pages."),
+    "weigh": ("of a later version", "Weigh a book."),
+}
 SHIPPED = {entry.name: entry for entry in entry_points(group=COMMANDS)}
 
 
@@ -31,6 +37,8 @@ def _installed(monkeypatch):
         COMMANDS: [
             EntryPoint("greet", f"{__name__}:greet", COMMANDS),
             EntryPoint("grow", "no.such.module:grow", COMMANDS),
+            EntryPoint("count", "no.such.module:count", COMMANDS),
+            EntryPoint("weigh", "no.such.module:weigh", COMMANDS),
             EntryPoint("run", f"{__name__}:greet", COMMANDS),
         ],
         COMMAND_LINES: [EntryPoint("lines", f"{__name__}:LINES", COMMAND_LINES)],
@@ -63,13 +71,51 @@ def test_one_whose_line_is_known_is_listed_without_being_loaded(capsys):
     assert any(line.split() == ["grow", "Grow", "a", "tree."] for line in out.splitlines())
 
 
-def test_the_lines_of_those_that_ship_are_their_own():
+def sections(help_text: str) -> dict[str, list[str]]:
+    """Heading -> the names below it."""
+    found: dict[str, list[str]] = {}
+    for line in help_text.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            names = found.setdefault(line[:-1], [])
+        elif line.startswith("  ") and not line.startswith("   ") and found:
+            names.append(line.split()[0])
+    return found
+
+
+def test_commands_are_listed_in_groups(capsys):
+    _, out, _ = run(capsys, "--help")
+    found = sections(out)
+    assert [heading for heading in found if heading != "Options"] == [*GROUPS.values(), OTHERS]
+    assert found[GROUPS["operate"]][:2] == ["check", "run"]
+    assert found[GROUPS["users"]][0] == "explain"
+    assert found[GROUPS["experiments"]][0] == "demo"
+
+
+def test_one_that_names_a_group_is_listed_behind_ours(capsys):
+    _, out, _ = run(capsys, "--help")
+    assert sections(out)[GROUPS["papers"]] == ["reproduce", "claims", "count"]
+
+
+def test_one_without_a_group_that_we_know_is_listed_with_others(capsys):
+    _, out, _ = run(capsys, "--help")
+    assert sections(out)[OTHERS][:3] == ["grow", "weigh", "greet"]
+
+
+def test_each_command_of_ours_has_a_group_and_one_short_line():
+    for name, (group, _, line) in headway.cli._COMMANDS.items():
+        assert group in GROUPS, name
+        assert len(line) <= LONGEST_LINE, name
+
+
+def test_each_of_those_that_ship_has_a_group_and_one_short_line():
     told = {}
     for entry in entry_points(group=COMMAND_LINES):
         told.update(entry.load())
-    commands = {name: entry.load() for name, entry in SHIPPED.items()}
-    assert told == {name: one.get_short_help_str(limit=100) for name, one in commands.items()}
-    assert not any(command.hidden for command in commands.values())
+    assert set(told) == set(SHIPPED)
+    for name, (group, line) in told.items():
+        assert group in GROUPS, name
+        assert len(line) <= LONGEST_LINE, name
+    assert not any(entry.load().hidden for entry in SHIPPED.values())
 
 
 def test_none_of_those_that_ship_is_loaded_for_the_help():
