@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (YAML)."
 )
-#: Where a site's configuration is looked for, in this order, if it is not named.
-CONFIGS = (Path("headway.yaml"), Path("/etc/headway/headway.yaml"))
+#: Where a site's configuration is looked for, in this order, if it is not named. Never in the directory in which
+#: the command is called: a file that a user left there would tell root which commands to run.
+CONFIGS = (Path("/etc/headway/headway.yaml"),)
 
 
 def _site_config() -> Path:
@@ -48,7 +49,7 @@ def _site_config() -> Path:
 required_config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), envvar="HEADWAY_CONFIG",
     default=_site_config,
-    help="Configuration file (YAML). Default: HEADWAY_CONFIG, ./headway.yaml, /etc/headway/headway.yaml.",
+    help="Configuration file (YAML). Default: HEADWAY_CONFIG, else /etc/headway/headway.yaml.",
 )  # fmt: skip
 
 

@@ -24,7 +24,8 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HEADWAY_CONFIG", raising=False)
     found = tmp_path / "etc.yaml"
-    monkeypatch.setattr(common, "CONFIGS", (Path("headway.yaml"), found))
+    assert common.CONFIGS == (Path("/etc/headway/headway.yaml"),)
+    monkeypatch.setattr(common, "CONFIGS", (found,))
     return found
 
 
@@ -32,19 +33,25 @@ def taken(*arguments: str) -> str:
     return CliRunner().invoke(shows, arguments).output.strip()
 
 
-def test_the_nearest_configuration_is_taken(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_that_is_named_goes_before_the_systems(
+    system: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     system.touch()
     assert taken() == str(system)
-    Path("headway.yaml").touch()
-    assert taken() == "headway.yaml"
     monkeypatch.setenv("HEADWAY_CONFIG", "mine.yaml")
     assert taken() == "mine.yaml"
     assert taken("-c", "given.yaml") == "given.yaml"
 
 
 def test_where_there_is_none_it_says_where_it_looked(system: Path) -> None:
-    assert "found none of headway.yaml" in taken() and "HEADWAY_CONFIG" in taken()
+    assert f"found none of {system}" in " ".join(taken().split()) and "HEADWAY_CONFIG" in taken()
     assert "Default: HEADWAY_CONFIG" in taken("--help")
+
+
+def test_a_file_that_a_user_left_in_the_directory_is_not_taken(system: Path, tmp_path: Path) -> None:
+    Path("headway.yaml").write_text(f"service: {{socket: {tmp_path}/mine.sock}}")
+    assert f"found none of {system}" in " ".join(taken().split())
+    assert common.readable_config() is None
 
 
 def test_a_user_without_a_readable_configuration_asks_at_the_units_socket(
@@ -58,6 +65,4 @@ def test_a_user_without_a_readable_configuration_asks_at_the_units_socket(
         asking.daemon_of(None)
     socket.touch()
     assert asking.daemon_of(None) == (socket, 30.0)
-    Path("headway.yaml").write_text(f"service: {{socket: {tmp_path}/mine.sock, timeout: 5}}")
-    assert asking.daemon_of(None) == (tmp_path / "mine.sock", 5.0)
     assert asking.daemon_of(system) == (Path("/run/other.sock"), 5.0)
