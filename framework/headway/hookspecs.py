@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from headway.decisions import Answer, Decision
     from headway.events import Event
     from headway.model import Placement
+    from headway.model.questions import Question
     from headway.report import Section
     from headway.resources import Offer
     from headway.results import RunResult
@@ -77,7 +78,9 @@ class HookSpecs:
 
         Plugins ask a factor at any time, about jobs in any order, so it must change nothing that another
         plugin sees. A factor with a method ``one(job, state)`` answers about a single job by that method,
-        with the same number."""
+        with the same number. A factor that notes something when it is asked (what it has computed, users that
+        are new) has a method ``aside(jobs, state)``: the same numbers, and nothing is noted. Users' questions
+        are answered by it (:meth:`inform`)."""
 
     @hookspec
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
@@ -282,6 +285,19 @@ class HookSpecs:
             why the plugin does not predict the job's runtime although it could have.
         ``"site"``
             why the plugin sends a job of a federation to another site, or leaves it where it is."""
+
+    @hookspec(firstresult=True)
+    def inform(self, question: Question, state: State) -> Any | None:
+        """The answer to a user's question that only the plugin can give, such as ``shares``; None: the
+        question is not the plugin's. First answer wins. The answer is anything that msgspec writes as JSON: a
+        :class:`msgspec.Struct`, as its shape can be told.
+
+        The daemon asks between two steps. The answer is not in the journal, so asking changes nothing that a
+        later step sees: a factor is asked by its method ``aside``, where it has one
+        (:meth:`register_factors`). The answer takes little time: what is long is given in pages
+        (:func:`headway.inquiry.pages.page`). ``question.text`` was written by a user. The answer holds only
+        what ``question.may_see``. A :class:`headway.errors.UserError` says to the user that what is asked for
+        is not there, or that the question cannot be read."""
 
     @hookspec
     def migrate(self) -> MigrationHandler | None:

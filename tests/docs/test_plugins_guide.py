@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import numpy as np
 import pytest
 import structlog
@@ -29,6 +30,7 @@ from headway.hookspecs import HookSpecs, Plugin, hookimpl
 from headway.inquiry import explain
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
+from headway.model.questions import Question
 from headway.plugins import GROUP, PRESETS, Catalogue, PluginConfig, Plugins, Traits
 from headway.plugins.hook_names import hooks_of
 from headway.results import RunResult
@@ -336,6 +338,21 @@ def test_bar_jobs_answers_about_many_at_once(file):
     ours.step(0, [submitted(name, user="eve" if name in "ab" else "ann") for name in "abc"])
     assert {job.id for job in ours.state.jobs.values() if job.barrier is not None} == {"a", "b"}
     assert explain(ours, "a", plain_clock)[-1] == "It cannot start: the project of user 'eve' is over."
+
+
+def test_inform_answers_a_question_about_what_the_user_may_see(file):
+    ours = scheduler(file("how_many.py"), ClusterDescription.flat(1))
+    ours.step(
+        0, [submitted(name, user=user) for name, user in zip("abc", ("ann", "ann", "bob"), strict=True)]
+    )
+    (pool,) = ours.state.pools
+    # The first job has started.
+    for user, sees_all, found in (("ann", False, 1), ("bob", False, 1), ("root", True, 2)):
+        answer = ours.inform.first(Question("how-many", pool, user, sees_all), ours.state)
+        assert json.loads(msgspec.json.encode(answer)) == {"jobs": found}
+    with pytest.raises(UserError, match=f"expected one of the pools {pool}; found 'x'"):
+        ours.inform.first(Question("how-many", "x", "ann"), ours.state)
+    assert ours.inform.first(Question("else", pool, "ann"), ours.state) is None
 
 
 def test_promised_counts_what_must_be_saved_at_once(file):

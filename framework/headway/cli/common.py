@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (YAML)."
 )
-#: Where a site's configuration is looked for, in this order, if it is not named. Never in the directory in which
-#: the command is called: a file that a user left there would tell root which commands to run.
+#: Where a site's configuration is looked for, in this order, if it is not named. Never in the directory in
+#: which the command is called: a file that a user left there would tell root which commands to run.
 CONFIGS = (Path("/etc/headway/headway.yaml"),)
 
 

@@ -8,10 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from headway.cli.common import adapter_option, plugin_option
+from headway.cli.asking import daemon_of
+from headway.cli.common import (
+    adapter_option,
+    daemon_config_option,
+    messages,
+    plugin_option,
+    readable_config,
+    say,
+)
+from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
+    import msgspec
+
     from headway.scheduler import Scheduler
     from headway.state import PoolState
 
@@ -34,6 +46,66 @@ def last_run_options(function: Any) -> Any:
     return function
 
 
+_JOURNAL_ONLY = click.option(
+    "--journal-only", is_flag=True,
+    help="Do not ask the daemon; repeat the last recorded run of the configuration's journal to its end.",
+)  # fmt: skip
+#: Seconds for which the daemon may take to answer, and is waited for where it is not there.
+_PATIENCE, _ABSENCE = 15.0, 0.5
+
+
+def daemon_or_last_run_options(function: Any) -> Any:
+    """The same for a command that asks the daemon first: ``-c`` may be left out, and there is
+    ``journal_only``."""
+    for option in (_JOURNAL_ONLY, *reversed(_OPTIONS[1:]), daemon_config_option):
+        function = option(function)
+    return function
+
+
+def told_by_daemon(config_path: Path | None, name: str, pages: Callable[[int], str]) -> list[msgspec.Raw]:
+    """The answers of a plugin of the running daemon to a question, page by page; [], and why on standard
+    error, if no daemon answers and the journal can be read instead.
+
+    ``pages``: the text of the question about the page that begins at a place. Raises :class:`UserError` with
+    what the daemon says is not there, and :class:`Failure` if nothing answers and no configuration names a
+    journal."""
+    import msgspec
+
+    from headway.service.client import ask
+    from headway.service.protocol import PluginQuestion, Told
+
+    class _Next(msgspec.Struct):
+        next: int | None = None
+
+    found: list[msgspec.Raw] = []
+    place: int | None = 0
+    journal = config_path is not None or readable_config() is not None
+    try:
+        try:
+            socket, _ = daemon_of(config_path)
+        except UserError as error:
+            if not journal:
+                raise
+            raise Failure(str(error)) from error
+        while place is not None:
+            asked = PluginQuestion(name, pages(place))
+            reply = ask(socket, asked, timeout=_PATIENCE, patience=_ABSENCE)
+            if reply.outcome == "unknown":
+                raise UserError(reply.reason)
+            if not isinstance(reply.found, Told):
+                raise Failure(f"the daemon has no answer: {reply.reason}")
+            if not found and reply.reason:
+                say(reply.reason, messages())
+            found.append(reply.found.answer)
+            place = msgspec.json.decode(reply.found.answer, type=_Next).next
+    except Failure as error:
+        if found or not journal:
+            raise
+        say(f"From the journal: {error}", messages())
+        return []
+    return found
+
+
 def repeat_last_run(
     config_path: Path | None,
     journal_path: str | None,
@@ -49,11 +121,14 @@ def repeat_last_run(
     """
     from headway.config import Adapters, load_config
     from headway.daemon.replay import repeating
-    from headway.errors import UserError
     from headway.journal import Journal
     from headway.model.modes import Mode
     from headway.plugins import Catalogue
 
+    if journal_path is None:
+        config_path = config_path or readable_config()
+    elif _is_of_environment("config_path"):
+        config_path = None
     if (config_path is None) == (journal_path is None):
         raise click.UsageError("expected either --config or --journal")
     adapters = Adapters.with_files(adapter_files)
@@ -76,11 +151,15 @@ def repeat_last_run(
     return scheduler, now
 
 
+def _is_of_environment(parameter: str) -> bool:
+    """Whether the command's parameter stands in the environment, and not on the command line."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(parameter) is ParameterSource.ENVIRONMENT
+
+
 def pool_of(scheduler: Scheduler, name: str | None) -> PoolState:
     """The pool of that name, or the only one. Raises :class:`headway.errors.UserError` for another name,
     and if there are several to choose from."""
-    from headway.errors import UserError
-
     pools = scheduler.state.pools
     known = ", ".join(sorted(pools)) or "none"
     if name is None:

@@ -26,6 +26,10 @@ class Problem:
     place: str = ""
 
 
+#: Hooks of which a :class:`UserError` is an answer: it is not caught.
+_REFUSING = ("startup", "inform")
+
+
 class HookCaller:
     """Calls a hook of the plugins that implement it; records which plugin raised and each plugin's time."""
 
@@ -75,7 +79,7 @@ class HookCaller:
         try:
             answer = function(*args)
         except Exception as error:
-            if self.hook == "startup" and isinstance(error, UserError):
+            if self.hook in _REFUSING and isinstance(error, UserError):
                 raise
             self.failed(name, error)
             return None

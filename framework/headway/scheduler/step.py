@@ -140,6 +140,8 @@ class Scheduler:
         self._has_finishers = self._monitor or any((self._control, self._revise, self._veto, self._decided))
         self._answer = self._caller("answer")
         self._explain = self._caller("explain")
+        #: The plugins' answers to users' questions; a :class:`headway.errors.UserError` is one.
+        self.inform = self._caller("inform")
         self._checkpoint = self._caller("checkpoint")
         self._promised = self._caller("promised")
         #: Of each plugin that promises: how often that had changed when it was asked last.

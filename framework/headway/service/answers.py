@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from headway.adapter import Outage, StartsWait
 from headway.decisions import Start
+from headway.errors import Failure, UserError
 from headway.inquiry import Inquiry, find_job
 from headway.inquiry.arrays import array_lines, elements_of
 from headway.inquiry.bookings import booking_page
@@ -20,11 +23,25 @@ from headway.inquiry.jobs import Sees, Wanted, everything, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.pools import pool_list
 from headway.inquiry.sentences import job_lines
+from headway.model.questions import Question
 from headway.scheduler import Scheduler, plain_clock
 from headway.service import protocol
 from headway.service.peer import Peer
 from headway.service.protocol import Explained, Found, OutageReport, Reply
 from headway.state import Job, Status
+
+#: The questions that headway itself answers.
+_OwnQuestion = (
+    protocol.Explain
+    | protocol.Jobs
+    | protocol.Nodes
+    | protocol.Bookings
+    | protocol.Pools
+    | protocol.Datasets
+    | protocol.Cycle
+)
+#: Bytes of a reply beside a plugin's answer, at most.
+_ENVELOPE = 1024
 
 
 class Unknown(Exception):
@@ -60,12 +77,38 @@ class Answers:
         inquiry = Inquiry(scheduler, self.tell_time, tuple(self._wished.values()))
         as_of = scheduler.state.now
         try:
-            found = self._find(question, inquiry, self._sees(peer))
+            if isinstance(question, protocol.PluginQuestion):
+                found: Found = self._told(question, peer, scheduler)
+            else:
+                found = self._find(question, inquiry, self._sees(peer))
         except Unknown as error:
             return Reply("unknown", str(error), as_of=as_of)
-        hidden = isinstance(question, protocol.Jobs | protocol.Bookings | protocol.Cycle)
+        except Failure as error:
+            return Reply("failed", str(error), as_of=as_of)
+        hidden = isinstance(
+            question, protocol.Jobs | protocol.Bookings | protocol.Cycle | protocol.PluginQuestion
+        )
         only_own = self.private and not peer.operator and hidden
         return Reply("accepted", "only your own jobs are shown" if only_own else "", found=found, as_of=as_of)
+
+    def _told(self, asked: protocol.PluginQuestion, peer: Peer, scheduler: Scheduler) -> protocol.Told:
+        """What a plugin answers. Raises :class:`Unknown` with what the plugin says is wrong, and
+        :class:`headway.errors.Failure` if it failed."""
+        sees_all = peer.operator or not self.private
+        failures = len(scheduler.problems)
+        try:
+            question = Question(asked.name, asked.text, peer.user, sees_all, self.full_job_id)
+            answer = scheduler.inform.first(question, scheduler.state)
+        except UserError as error:
+            raise Unknown(str(error)) from error
+        if answer is None and len(scheduler.problems) > failures:
+            raise Failure(f"plugin {scheduler.problems[-1].plugin} failed at the question {asked.name!r}")
+        if answer is None:
+            raise Unknown(f"no enabled plugin answers the question {asked.name!r} (see `headway plugins`)")
+        raw = msgspec.Raw(msgspec.json.encode(answer))
+        if len(bytes(raw)) > protocol.MAX_REPLY - _ENVELOPE:
+            raise Failure(f"the answer has more than {protocol.MAX_REPLY} bytes")
+        return protocol.Told(raw)
 
     def _sees(self, peer: Peer) -> Sees:
         if peer.operator or not self.private:
@@ -77,7 +120,7 @@ class Answers:
 
         return own
 
-    def _find(self, question: protocol.Question, inquiry: Inquiry, sees: Sees) -> Found:
+    def _find(self, question: _OwnQuestion, inquiry: Inquiry, sees: Sees) -> Found:
         match question:
             case protocol.Explain(job_id):
                 return self._explained(inquiry, self.full_job_id(job_id), sees)

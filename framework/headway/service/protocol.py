@@ -121,8 +121,15 @@ class Datasets(_Request, frozen=True):
     """All datasets, copies on their way and stores."""
 
 
+class PluginQuestion(_Request, frozen=True):
+    """Something that only a plugin knows, such as ``shares``; ``text`` is JSON, which the plugin checks."""
+
+    name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9-]{0,63}$")]
+    text: Annotated[str, msgspec.Meta(max_length=12 * 1024)] = ""
+
+
 #: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
-Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets
+Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets | PluginQuestion
 AnyRequest = Elastic | Reserve | Unreserve | Plugin | Status | Question
 
 
@@ -200,8 +207,14 @@ class Explained(msgspec.Struct, frozen=True, omit_defaults=True, tag="explained"
     outages: tuple[OutageReport, ...] = ()
 
 
+class Told(msgspec.Struct, frozen=True, tag="told", tag_field="found"):
+    """A plugin's answer, in a shape of the plugin's."""
+
+    answer: msgspec.Raw
+
+
 #: What a question finds.
-Found = Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport | DatasetList
+Found = Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport | DatasetList | Told
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,6 +12,7 @@ account below the root, an unknown user in its account.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -151,6 +152,14 @@ class Tree:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def copy(self) -> Tree:
+        """The tree as it is now; what is added to one of the two is not in the other."""
+        found = copy.copy(self)
+        found.entries = list(self.entries)
+        found._accounts, found._users = dict(self._accounts), dict(self._users)
+        found._default, found._shape = dict(self._default), self.shape()
+        return found
+
     @property
     def accounts(self) -> dict[str, int]:
         """Account -> node."""
@@ -258,6 +267,15 @@ class Tree:
         place = np.zeros(count, np.intp)
         place[[node for node, _ in self.walk()]] = np.arange(count)
         return Shape(parent, is_user, joint, shares, part, levels, within, depths, place)
+
+
+def level_fair_share(shape: Shape, total: Floats) -> Floats:
+    """Part of the shares over part of the usage, a node; ``total``: what was used at and below each node."""
+    used = shape.of_parent(total)
+    found: Floats = np.divide(shape.part, used, out=shape.unused.copy(), where=used > 0)
+    if shape.any_joint:
+        found[shape.joint] = np.inf
+    return found
 
 
 def _by_distance(parent: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:

@@ -216,8 +216,9 @@ class Windowed(Ledger):
     def settled(self, now: float, count: int) -> Floats:
         used = np.zeros(count)
         current = math.floor(now / self.interval)
-        for at in [at for at in self._windows if at <= current - self.depth]:
-            del self._windows[at]
+        if any(at <= current - self.depth for at in self._windows):
+            # Anew, and not in place: a copy may share it.
+            self._windows = {at: w for at, w in self._windows.items() if at > current - self.depth}
         for at, window in self._windows.items():
             factor = self.decay ** max(current - at, 0)
             for whose, value in window.items():

@@ -54,6 +54,10 @@ class Classic(FairShare):
     """Fair share as 2 ** -(usage / shares): half at exactly the share."""
 
     Options = ClassicOptions
+    judges_accounts = True
+
+    def shares_and_usage(self, shape: Shape, total: Floats) -> tuple[Floats, Floats]:
+        return normalised_shares(shape), effective_usage(shape, total)
 
     def judge(self, total: Floats) -> Floats:
         shape = self.tree.shape()

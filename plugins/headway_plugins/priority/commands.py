@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from headway.cli.common import console, examples, say
-from headway.cli.last_run import last_run_options, repeat_last_run
+from headway.cli.as_json import json_option, say_json
+from headway.cli.common import console, examples, messages, say
+from headway.cli.last_run import daemon_or_last_run_options, repeat_last_run, told_by_daemon
 
 if TYPE_CHECKING:
     from headway.scheduler import Scheduler
-    from headway.state import Job
-    from headway_plugins.accounts.tree import Floats, Shape
     from headway_plugins.priority.fair_share import FairShare
-    from headway_plugins.priority.multifactor import Multifactor
+    from headway_plugins.priority.reports import Priorities, ShareReport, Shares, Wanted
 
 #: As ``sshare -l`` calls them.
 SHARES = (
     "Account", "User", "RawShares", "NormShares", "RawUsage", "NormUsage", "EffectvUsage", "FairShare",
     "LevelFS",
 )  # fmt: skip
+#: And the columns of minutes.
+MINUTES = ("GrpTRESMins", "TRESRunMins")
 
 _parsable_option = click.option(
     "-P", "--parsable", is_flag=True, help="Separate columns by | and fold nothing."
@@ -33,39 +35,52 @@ _parsable_option = click.option(
 @click.command(
     "shares",
     epilog=examples(
-        "headway shares -c site.yaml               as the daemon knows it",
+        "headway shares                            yours, as the daemon knows them",
         "headway shares --journal dry.sqlite -P    at the end of a dry run, for scripts",
         "headway shares -c site.yaml --html s.html  a page: targets against usage over time",
     ),
 )
-@last_run_options
+@daemon_or_last_run_options
 @_parsable_option
 @click.option(
     "--html",
     "html",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a page with the tree, and with targets against usage over time, instead of a table.",
+    help="Write a page with the tree, and with targets against usage over time, instead of a table; from the "
+    "journal.",
 )
+@json_option("headway_plugins.priority.reports:Shares")
 def shares(
     config_path: Path | None,
     journal_path: str | None,
     plugin_files: tuple[Path, ...],
     adapter_files: tuple[Path, ...],
+    journal_only: bool,
     parsable: bool,
     html: Path | None,
+    as_json: bool,
 ) -> None:
     """Print the shares of each account and user, and their use.
 
-    The columns are the columns of `sshare -l`. The last run of the journal is repeated to its end, and
-    nothing is asked.
+    The columns are the columns of `sshare -l`. The daemon tells; with `service.private` it tells a user the
+    own shares and those of the accounts above. With --journal, --journal-only, --plugin or --html, or where
+    no daemon answers, the last run of the journal is repeated to its end instead, and nothing is asked.
     """
     from headway.inputs.extras import need_report
-    from headway_plugins.priority.minutes import MINUTES, minutes_rows
-    from headway_plugins.priority.share_course import Course
+    from headway_plugins.priority.reports import Shares, Wanted
 
     if html is not None:
         need_report("--html")
+    elif not (journal_path or journal_only or plugin_files):
+        pages = told_by_daemon(config_path, "shares", lambda first: _text(Wanted(first)))
+        if pages:
+            told = [msgspec.json.decode(one, type=Shares) for one in pages]
+            _show_shares(Shares(tuple(row for one in told for row in one.rows)), parsable, as_json)
+            return
+    from headway_plugins.priority.share_course import Course
+    from headway_plugins.priority.standings import share_reports
+
     course = Course()
 
     def look(running: Scheduler, at: float) -> None:
@@ -75,46 +90,91 @@ def shares(
         config_path, journal_path, plugin_files, adapter_files, look if html is not None else None
     )
     plugin = _fair_share(scheduler)
+    running = list(scheduler.state.running_jobs())
+    plugin.nodes_of(running)
+    found = Shares(share_reports(plugin, plugin.standing(now), running, now))
     if html is not None:
         # Here and not above: matplotlib takes longer to load than all else.
         from headway.report.plots import SERIES
         from headway_plugins.priority.share_page import write_share_page
 
         course.end(plugin, now)
-        write_share_page(html, SHARES, share_rows(plugin, now), course, course.families(plugin, SERIES))
-        say(f"written to {html}")
+        cells = [share_cells(row)[: len(SHARES)] for row in found.rows]
+        write_share_page(html, SHARES, cells, course, course.families(plugin, SERIES))
+        if as_json:
+            say_json(found)
+        say(f"written to {html}", messages() if as_json else None)
         return
-    minutes = minutes_rows(plugin, scheduler.state.running_jobs(), now)
-    rows = zip(share_rows(plugin, now), minutes, strict=True)
-    _print((*SHARES, *MINUTES), [(*row, *more) for row, more in rows], parsable, left=2)
+    _show_shares(found, parsable, as_json)
+
+
+def _show_shares(found: Shares, parsable: bool, as_json: bool) -> None:
+    if as_json:
+        say_json(found)
+    else:
+        _print((*SHARES, *MINUTES), [share_cells(row) for row in found.rows], parsable, left=2)
 
 
 @click.command(
     "priority",
     epilog=examples(
-        "headway priority -c site.yaml          all waiting jobs",
+        "headway priority                       your waiting jobs (an operator's: all)",
         "headway priority 4711 -c site.yaml     one job",
     ),
 )
 @click.argument("job_id", metavar="[JOB]", required=False)
-@last_run_options
+@daemon_or_last_run_options
 @_parsable_option
 @click.option("-n", "--norm", is_flag=True, help="Print the factors without their weights, from 0 to 1.")
+@json_option("headway_plugins.priority.reports:Priorities")
 def priority(
     job_id: str | None,
     config_path: Path | None,
     journal_path: str | None,
     plugin_files: tuple[Path, ...],
     adapter_files: tuple[Path, ...],
+    journal_only: bool,
     parsable: bool,
     norm: bool,
+    as_json: bool,
 ) -> None:
     """Print the priority of each job that waits, and what each factor gives to it, as sprio does.
 
-    The last run of the journal is repeated to its end, and nothing is asked.
+    The daemon tells; with `service.private` it tells a user of the own jobs only. With --journal,
+    --journal-only or --plugin, or where no daemon answers, the last run of the journal is repeated to its end
+    instead, and nothing is asked.
     """
+    from headway_plugins.priority.reports import Priorities, Wanted
+
+    pages: list[msgspec.Raw] = []
+    if not (journal_path or journal_only or plugin_files):
+        pages = told_by_daemon(config_path, "priority", lambda first: _text(Wanted(first, job=job_id or "")))
+    if pages:
+        told = [msgspec.json.decode(one, type=Priorities) for one in pages]
+        found = Priorities(told[0].weights, tuple(job for one in told for job in one.jobs))
+    else:
+        found = _priorities_of_last_run(config_path, journal_path, plugin_files, adapter_files, job_id)
+    if as_json:
+        say_json(found)
+    else:
+        _print(*priority_rows(found, norm=norm), parsable, left=2)
+
+
+def _text(asked: Wanted) -> str:
+    return msgspec.json.encode(asked).decode()
+
+
+def _priorities_of_last_run(
+    config_path: Path | None,
+    journal_path: str | None,
+    plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...],
+    job_id: str | None,
+) -> Priorities:
     from headway.errors import UserError
     from headway_plugins.priority.multifactor import Multifactor
+    from headway_plugins.priority.reports import Priorities
+    from headway_plugins.priority.waiting import waiting
 
     scheduler, now = repeat_last_run(config_path, journal_path, plugin_files, adapter_files)
     plugins = scheduler.plugins.by_name.values()
@@ -122,82 +182,43 @@ def priority(
     if plugin is None:
         raise UserError("the run has no plugin `multifactor`, so its jobs have no priorities")
     scheduler.state.now = now
-    jobs = waiting(scheduler)
+    jobs = sorted(waiting(scheduler.state), key=lambda job: job.seq)
     if job_id is not None:
         jobs = [job for job in jobs if job.id == job_id or job.description.array_id == job_id]
         if not jobs:
             raise UserError(f"no job {job_id!r} waits in the journal's last run")
-    names, rows = priority_rows(plugin, scheduler, jobs, norm=norm)
-    _print(names, rows, parsable, left=2)
+    return Priorities(dict(plugin.weights), plugin.reports(jobs, scheduler.state) if jobs else ())
 
 
-def waiting(scheduler: Scheduler) -> list[Job]:
-    """The jobs that are on no nodes, in order of arrival."""
-    from headway.state import Status
-
-    waits = (Status.PENDING, Status.WAITING)
-    return sorted((job for job in scheduler.state.jobs.values() if job.status in waits), key=lambda j: j.seq)
-
-
-def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
-    """The rows of ``sshare -l`` at ``now`` (absolute seconds): the tree from the root down."""
-    from headway_plugins.priority.classic import Classic, effective_usage, normalised_shares
-    from headway_plugins.priority.fair_tree import level_fair_share
-
-    standing = plugin.standing(now)
-    tree, total = plugin.tree, standing.usage
-    shape = tree.shape()
-    whole = total[0]
-    classic = isinstance(plugin, Classic)
-    norm_shares = normalised_shares(shape) if classic else _own_part(shape)
-    effective = effective_usage(shape, total) if classic else shape.of_parent(total)
-    level = level_fair_share(shape, total)
-    rows: list[tuple[str, ...]] = []
-    for node, depth in tree.walk():
-        entry = tree.entries[node]
-        used = total[node] / whole if whole > 0 else 0.0
-        rows.append(
-            (
-                " " * depth + entry.account,
-                entry.user,
-                "" if not node else "parent" if entry.shares is None else f"{entry.shares:.15g}",
-                f"{norm_shares[node] if node or classic else 0:.6f}",
-                str(int(total[node])),
-                "" if not node else f"{used:.6f}",
-                # The root has all usage, even where no user has used anything yet.
-                f"{effective[node] if node else 1:.6f}",
-                f"{standing.factor[node]:.6f}" if entry.user or classic else "",
-                "" if not node or entry.shares is None else f"{level[node]:.6f}",
-            )
-        )
-    return rows
+def share_cells(row: ShareReport) -> tuple[str, ...]:
+    """The cells of ``sshare -l`` of an account or user."""
+    is_root = not row.depth
+    level = "inf" if row.level_fair_share is None else f"{row.level_fair_share:.6f}"
+    return (
+        " " * row.depth + row.account,
+        row.user,
+        "" if is_root else "parent" if row.shares is None else f"{row.shares:.15g}",
+        f"{row.norm_shares:.6f}",
+        str(int(row.usage)),
+        "" if is_root else f"{row.norm_usage:.6f}",
+        f"{row.effective_usage:.6f}",
+        "" if row.fair_share is None else f"{row.fair_share:.6f}",
+        "" if is_root or row.shares is None else level,
+        row.minutes_limit,
+        ",".join(f"{name}={minutes}" for name, minutes in row.minutes_running.items()),
+    )
 
 
-def _own_part(shape: Shape) -> Floats:
-    """Each node's part of the siblings' shares; of a node without shares of its own the account's part."""
-    part = shape.part.copy()
-    part[shape.joint] = part[shape.parent[shape.joint]]
-    return part
-
-
-def priority_rows(
-    plugin: Multifactor, scheduler: Scheduler, jobs: Sequence[Job], *, norm: bool
-) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def priority_rows(found: Priorities, *, norm: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Names of columns, and a row a job: its priority and its factors, weighted or (``norm``) not."""
-    from headway_plugins.priority.multifactor import nice
-
-    state = scheduler.state
-    found = dict(plugin.factors(jobs, state)) if jobs else {}
-    total: Sequence[float] = plugin.priorities(jobs, state).tolist() if jobs else []
-    less = nice(jobs)
-    names = ("Job", "User", "Priority", *plugin.weights, "nice")
+    names = ("Job", "User", "Priority", *found.weights, "nice")
     rows: list[tuple[str, ...]] = []
-    for at, job in enumerate(jobs):
+    for job in found.jobs:
         values = [
-            f"{found[name][at]:.7f}" if norm else f"{weight * found[name][at]:.2f}"
-            for name, weight in plugin.weights.items()
+            f"{job.factors[name]:.7f}" if norm else f"{weight * job.factors[name]:.2f}"
+            for name, weight in found.weights.items()
         ]
-        rows.append((job.id, job.user, f"{total[at]:.2f}", *values, f"{less[at]:.15g}"))
+        rows.append((job.id, job.user, f"{job.priority:.2f}", *values, f"{job.nice:.15g}"))
     return names, rows
 
 

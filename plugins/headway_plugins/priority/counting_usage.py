@@ -20,7 +20,7 @@ from headway_plugins.accounts.amounts import amount
 from headway_plugins.accounts.calendar import next_period, period_begin
 from headway_plugins.accounts.counting import CountingOptions
 from headway_plugins.accounts.options import is_from_slurm, required
-from headway_plugins.accounts.tree import Floats, Tree
+from headway_plugins.accounts.tree import Floats, Shape, Tree
 from headway_plugins.accounts.usage import Decaying, Ledger
 from headway_plugins.priority import past
 
@@ -42,6 +42,8 @@ class UsageCount:
 
     Options: type[CountingOptions]
     traits = Traits(checkpoint="counts")
+    #: Whether accounts have a factor of their own.
+    judges_accounts = False
 
     def __init__(self, options: Any = None) -> None:
         self.options: Any = options if options is not None else self.Options()
@@ -94,6 +96,13 @@ class UsageCount:
     def judge(self, total: Floats) -> Floats:
         """Each node's factor, 0 to 1; ``total``: what was used at and below each node."""
         raise NotImplementedError
+
+    def shares_and_usage(self, shape: Shape, total: Floats) -> tuple[Floats, Floats]:
+        """Each node's part of the siblings' shares, and of what the node above has used: the columns
+        NormShares and EffectvUsage. A node without shares of its own has the account's part."""
+        part = shape.part.copy()
+        part[shape.joint] = part[shape.parent[shape.joint]]
+        return part, shape.of_parent(total)
 
     def _changed(self, event: JobChanged, state: State) -> None:
         """A running job may belong to another user now, or be billed otherwise. If not, nothing is recorded:
@@ -215,12 +224,14 @@ class UsageCount:
                 )
         return node
 
-    def _tell(self, state: State) -> None:
+    def tell_unknown(self, state: State) -> None:
+        """Have the log say which users are new."""
         if self._unknown:
             state.notices.extend(self._unknown)
             self._unknown.clear()
 
-    def _nodes_of(self, jobs: Sequence[Job]) -> list[int]:
+    def nodes_of(self, jobs: Sequence[Job]) -> list[int]:
+        """The associations of several jobs."""
         known = self._nodes
         abouts = [job.description for job in jobs]
         try:

@@ -27,9 +27,10 @@ priority of the next account above that has a priority, over the largest priorit
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -49,12 +50,15 @@ from headway.events import (
 )
 from headway.hookspecs import NO_MORE, hookimpl
 from headway.model import SitePolicy, processors_of
+from headway.model.questions import Question
 from headway.state import Factor, Job, State
 from headway_plugins.accounts.associations import entry_of, same_shares
 from headway_plugins.accounts.counting import CountingOptions, DecayOptions
 from headway_plugins.accounts.tree import Floats
 from headway_plugins.accounts.usage import Decaying, Ledger
 from headway_plugins.priority.counting_usage import RUNNING, Standing, UsageCount
+from headway_plugins.priority.reports import SHARES
+from headway_plugins.priority.standings import share_page
 
 
 class _Saved(msgspec.Struct):
@@ -124,7 +128,7 @@ class FairShare(UsageCount):
         elif isinstance(event, SitePolicyChanged) and self._from_slurm:
             self._follow(event.policy, event.time, state)
         if self._unknown:
-            self._tell(state)
+            self.tell_unknown(state)
 
     def _follow(self, policy: SitePolicy, now: float, state: State) -> None:
         """The accounts, QOS and the half-life are these from now on."""
@@ -224,11 +228,11 @@ class FairShare(UsageCount):
 
     @hookimpl
     def register_factors(self) -> Mapping[str, Factor]:
-        return {"fairshare": _Shares(self), "association": self._association}
+        return {"fairshare": _Shares(self), "association": _Associations(self)}
 
     def shares(self, jobs: Sequence[Job], state: State) -> Floats:
         """The factor ``fairshare``."""
-        nodes = self._nodes_of(jobs)
+        nodes = self.nodes_of(jobs)
         return self._factor_now(state)[nodes]
 
     def share(self, job: Job, state: State) -> float:
@@ -239,18 +243,38 @@ class FairShare(UsageCount):
     def _factor_now(self, state: State) -> Floats:
         """What the factor goes by: each node's."""
         if self._unknown:
-            self._tell(state)
-        present, now, size = self._present, state.now, len(self.tree)
+            self.tell_unknown(state)
+        return self._factor_at(state.now)
+
+    def _factor_at(self, now: float) -> Floats:
+        """The same, without a word about users that are new."""
+        present, size = self._present, len(self.tree)
         if present is None or now - present[0] >= self._period or size != present[1]:
             present = self._present = (now, size, self.standing(now).factor)
         return present[2]
 
-    def _association(self, jobs: Sequence[Job], state: State) -> Floats:
-        nodes = self._nodes_of(jobs)
-        self._tell(state)
-        priorities = self.tree.priorities()
-        largest = priorities.max()
-        return priorities[nodes] / largest if largest > 0 else np.zeros(len(jobs))
+    def apart(self) -> Self:
+        """This as it is now, to be asked without an effect on this. The jobs are shared: it counts no
+        events."""
+        found = copy.copy(self)
+        found.tree, found.ledger = self.tree.copy(), copy.copy(self.ledger)
+        found._nodes, found._unknown = dict(self._nodes), []
+        return found
+
+    def aside(self, jobs: Sequence[Job], state: State) -> Floats:
+        """The factor ``fairshare``, for users' questions: nothing is noted."""
+        other = self.apart()
+        nodes = other.nodes_of(jobs)
+        return other._factor_at(state.now)[nodes]
+
+    @hookimpl
+    def inform(self, question: Question, state: State) -> Any:
+        if question.name != SHARES:
+            return None
+        other, running = self.apart(), list(state.running_jobs())
+        # Nobody is new after that.
+        other.nodes_of(running)
+        return share_page(other, other.standing(state.now), running, state.now, question)
 
     @hookimpl
     def react(self, state: State) -> Iterable[Decision] | None:
@@ -345,7 +369,31 @@ class _Shares:
 
     def __init__(self, plugin: FairShare) -> None:
         self.one = plugin.share
+        self.aside = plugin.aside
         self._many = plugin.shares
 
     def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
         return self._many(jobs, state)
+
+
+class _Associations:
+    """The factor ``association``."""
+
+    def __init__(self, plugin: FairShare) -> None:
+        self._plugin = plugin
+
+    def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
+        found = self._of(self._plugin, jobs)
+        self._plugin.tell_unknown(state)
+        return found
+
+    def aside(self, jobs: Sequence[Job], state: State) -> Floats:
+        """The same, and nothing is noted."""
+        return self._of(self._plugin.apart(), jobs)
+
+    @staticmethod
+    def _of(plugin: FairShare, jobs: Sequence[Job]) -> Floats:
+        nodes = plugin.nodes_of(jobs)
+        priorities = plugin.tree.priorities()
+        largest = priorities.max()
+        return priorities[nodes] / largest if largest > 0 else np.zeros(len(jobs))

@@ -31,7 +31,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from headway_plugins.accounts.counting import DecayOptions
-from headway_plugins.accounts.tree import Floats, Shape
+from headway_plugins.accounts.tree import Floats, Shape, level_fair_share
 from headway_plugins.priority.fair_share import FairShare
 from headway_plugins.priority.fair_tree_as_slurm import ranked_as_slurm
 
@@ -44,15 +44,6 @@ class FairTreeOptions(DecayOptions):
         description="rank of users whose accounts tie; as-documented: as users of a single account; "
         "as-slurm: account by account, as a running Slurm ranks them (to compare with sshare)",
     )
-
-
-def level_fair_share(shape: Shape, total: Floats) -> Floats:
-    """Part of the shares over part of the usage, a node; ``total``: what was used at and below each node."""
-    used = shape.of_parent(total)
-    found: Floats = np.divide(shape.part, used, out=shape.unused.copy(), where=used > 0)
-    if shape.any_joint:
-        found[shape.joint] = np.inf
-    return found
 
 
 def ranked(shape: Shape, level_fs: Floats) -> Floats:

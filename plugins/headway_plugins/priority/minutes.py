@@ -11,51 +11,55 @@ are of the moment that is asked about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from headway.model import Request
 from headway.state import Job, Status
 from headway_plugins.accounts.amounts import amount
-from headway_plugins.priority.fair_share import FairShare
+from headway_plugins.accounts.tree import Floats
+from headway_plugins.priority.counting_usage import UsageCount
 
-MINUTES = ("GrpTRESMins", "TRESRunMins")
 #: What Slurm counts by default.
 RESOURCES = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
 
 
-def minutes_rows(plugin: FairShare, jobs: Iterable[Job], now: float) -> list[tuple[str, str]]:
-    """Both columns at ``now`` (absolute seconds), in the order of :meth:`Tree.walk`."""
+def minutes_left(
+    plugin: UsageCount, jobs: Iterable[Job], now: float
+) -> tuple[Mapping[str, str], dict[str, Floats]]:
+    """The limits by ``account`` and ``account:user``; and by resource what running jobs may still use at
+    ``now`` (absolute seconds), in units x seconds, at and below each node of the tree."""
     policy, tree = plugin.policy, plugin.tree
     names = (policy.resources if policy is not None else ()) or RESOURCES
-    allowed = policy.minutes if policy is not None else {}
-    running = [
-        (plugin.node_of(job.description), _left(job, now) * plugin.factor(job.description), job)
-        for job in jobs
-        if job.status is Status.RUNNING
-    ]
-    seconds = []
-    for name in names:
-        own = np.zeros(len(tree))
-        for node, left, job in running:
-            own[node] += left * _has(plugin, job, name)
-        seconds.append(tree.shape().sums(own))
-    rows = []
-    for node, _ in tree.walk():
-        entry = tree.entries[node]
-        whose = f"{entry.account}:{entry.user}" if entry.user else entry.account
-        to_run = (f"{name}={int(total[node] // 60)}" for name, total in zip(names, seconds, strict=True))
-        rows.append((allowed.get(whose, ""), ",".join(to_run)))
-    return rows
+    running = [job for job in jobs if job.status is Status.RUNNING]
+    nodes = plugin.nodes_of(running)
+    left = [_left(job, now) * plugin.factor(job.description) for job in running]
+    # Jobs of one size have the same of everything.
+    known: dict[tuple[Request, int, int], tuple[float, ...]] = {}
+    amounts = np.zeros((len(names), len(running)))
+    for at, job in enumerate(running):
+        key = (job.request, job.processors, len(job.placement))
+        has = known.get(key)
+        if has is None:
+            has = known[key] = tuple(_has(plugin, job, name) for name in names)
+        amounts[:, at] = has
+    amounts *= np.array(left)
+    shape = tree.shape()
+    whose = np.array(nodes, np.intp)
+    sums = [shape.sums(np.bincount(whose, row, len(tree)).astype(np.float64)) for row in amounts]
+    limits = policy.minutes if policy is not None else {}
+    return limits, dict(zip(names, sums, strict=True))
 
 
 def _left(job: Job, now: float) -> float:
     """Whole seconds until the job's limit."""
     begun = now if job.start_time is None else job.start_time + job.paused
-    return float(np.ceil(max(begun + job.estimate - now, 0.0)))
+    return float(math.ceil(max(begun + job.estimate - now, 0.0)))
 
 
-def _has(plugin: FairShare, job: Job, name: str) -> float:
+def _has(plugin: UsageCount, job: Job, name: str) -> float:
     """How much the job has of what Slurm calls ``name``: memory in MiB."""
     if name == "cpu":
         return job.processors

@@ -43,16 +43,18 @@ from headway.errors import UserError, nearest
 from headway.events import Event, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import SitePolicy
+from headway.model.questions import Question
 from headway.plugins import Traits
 from headway.state import Domain, Factor, Job, State, Status
 from headway_plugins.accounts.options import OrFromSlurm, Seconds, Weight, is_from_slurm, required
 from headway_plugins.accounts.tree import Floats
 from headway_plugins.priority import factors
+from headway_plugins.priority.reports import PRIORITY, JobPriority, Priorities
+from headway_plugins.priority.standings import wanted
+from headway_plugins.priority.waiting import waiting_page
 
 _WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"
-#: Under this name other plugins find the sum.
-PRIORITY = "priority"
 _Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
 #: New jobs of queues that need no order, at which the list of them is looked through first.
 _MANY = 1000
@@ -393,6 +395,34 @@ class Multifactor:
                     )
                 values = np.zeros(len(jobs))
             yield name, values
+
+    def reports(self, jobs: Sequence[Job], state: State) -> tuple[JobPriority, ...]:
+        """The jobs' priorities now and what they are made of, noting nothing: for users' questions."""
+        less, found = nice(jobs), {}
+        for name in self._weights:
+            factor = state.factors[name]
+            values = np.asarray(getattr(factor, "aside", factor)(jobs, state), np.float64)
+            fits = values.shape == (len(jobs),) and bool(np.isfinite(values).all())
+            found[name] = values if fits else np.zeros(len(jobs))
+        total = -less + sum(self._weights[name] * values for name, values in found.items())
+        return tuple(
+            JobPriority(
+                job.id, job.user, float(total[at]), {name: float(found[name][at]) for name in found},
+                float(less[at]),
+            )
+            for at, job in enumerate(jobs)
+        )  # fmt: skip
+
+    @hookimpl
+    def inform(self, question: Question, state: State) -> Any:
+        if question.name != PRIORITY:
+            return None
+        asked = wanted(question)
+        jobs, then = waiting_page(question, asked, state)
+        if asked.job and not jobs:
+            whose = "" if question.sees_all else " of yours"
+            raise UserError(f"no job{whose} with the id {asked.job!r} waits")
+        return Priorities(dict(self._weights), self.reports(jobs, state), then)
 
     @property
     def weights(self) -> Mapping[str, float]:

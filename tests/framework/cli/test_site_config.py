@@ -24,7 +24,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HEADWAY_CONFIG", raising=False)
     found = tmp_path / "etc.yaml"
-    assert common.CONFIGS == (Path("/etc/headway/headway.yaml"),)
+    assert (Path("/etc/headway/headway.yaml"),) == common.CONFIGS
     monkeypatch.setattr(common, "CONFIGS", (found,))
     return found
 

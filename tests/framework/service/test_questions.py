@@ -20,13 +20,14 @@ from waiting import HANG, until
 from headway.adapter import ClusterAdapter, Outage, Outcome, StartsWait
 from headway.decisions import Decision, Start
 from headway.engine import Engine
-from headway.errors import Failure
+from headway.errors import Failure, UserError
 from headway.events import Event, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.inquiry import explain
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
+from headway.model.questions import Question
 from headway.scheduler import Scheduler, plain_clock
 from headway.service import Inbox, Peer, Server
 from headway.service import protocol as p
@@ -34,6 +35,7 @@ from headway.service.answers import Answers
 from headway.service.client import ask
 from headway.service.inbox import ANSWERING, MAX_WAITING
 from headway.service.limits import Allowance, Limits
+from headway.state import State
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.easy import Easy
 
@@ -410,3 +412,50 @@ def test_a_client_that_asks_a_daemon_that_is_not_there_waits_no_longer_than_it_s
     with pytest.raises(Failure, match="no daemon answers"):
         ask(tmp_path / "none.sock", p.Pools(), patience=0.2)
     assert time.monotonic() - began < 2.5
+
+
+class Weather:
+    """Answers one question, fails at another, and refuses a third."""
+
+    @hookimpl
+    def inform(self, question: Question, state: State) -> Any:
+        if question.name == "broken":
+            raise ValueError("no")
+        if question.name == "refused":
+            raise UserError("expected a place")
+        known = [job.id for job in state.jobs.values() if question.may_see(job.user)]
+        weather = {"text": question.text, "jobs": known, "never": math.inf}
+        return {"weather": weather, "long": "x" * p.MAX_REPLY}.get(question.name)
+
+
+def test_a_plugin_answers_a_question_about_what_the_user_may_see(daemon: Any) -> None:
+    one = daemon(*QUEUE, plugins=[Weather(), Easy(), FirstFit()], private=True)
+    one.settled()
+    cycles = one.cycles()
+    for uid, jobs, remark in (
+        (None, ["a", "b", "c"], ""), (ANN, ["a", "c"], "only your own jobs are shown")
+    ):  # fmt: skip
+        reply = one.ask(p.PluginQuestion("weather", "here"), uid)
+        assert (reply.outcome, reply.reason) == ("accepted", remark)
+        # JSON has no infinity.
+        assert msgspec.json.decode(reply.found.answer) == {"text": "here", "jobs": jobs, "never": None}
+    assert one.cycles() == cycles
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "reason"),
+    [
+        ("nothing", "unknown", "no enabled plugin answers the question 'nothing' (see `headway plugins`)"),
+        ("refused", "unknown", "expected a place"),
+        ("broken", "failed", "plugin weather failed at the question 'broken'"),
+        ("long", "failed", f"the answer has more than {p.MAX_REPLY} bytes"),
+    ],
+)
+def test_a_question_that_no_plugin_can_answer_costs_its_answer(
+    daemon: Any, name: str, outcome: str, reason: str
+) -> None:
+    one = daemon(*QUEUE, plugins=[Weather(), Easy(), FirstFit()])
+    one.settled()
+    reply = one.ask(p.PluginQuestion(name))
+    assert (reply.outcome, reply.reason) == (outcome, reason)
+    assert one.ask(p.PluginQuestion("weather")).outcome == "accepted"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headway import cli
 from headway import events as ev
+from headway.cli import asking, common
 from headway.model import ClusterDescription, JobDescription, Request, SitePolicy
 from headway.state import State
 from headway_plugins.priority import share_course
 from headway_plugins.priority.classic import Classic, ClassicOptions
-from headway_plugins.priority.commands import SHARES, share_rows
+from headway_plugins.priority.commands import MINUTES, SHARES, share_cells
 from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
-from headway_plugins.priority.minutes import MINUTES, minutes_rows
+from headway_plugins.priority.reports import Priorities, Shares
 from headway_plugins.priority.share_course import Course
+from headway_plugins.priority.standings import share_reports
 
 #: What `sacctmgr dump` and `sshare -a -l -P` of a Slurm 22.05.8 said after it had run some jobs.
 RECORDED = Path(__file__).parent / "fixtures"
@@ -25,6 +28,13 @@ SPENT = {
     ("empty", "proxy"): 26, ("lab", "games"): 17, ("lab", "sys"): 35, ("theory", "bin"): 2,
     ("theory", "daemon"): 17, ("deep", "news"): 6, ("deep", "uucp"): 6,
 }  # fmt: skip
+
+
+def share_rows(plugin, now):
+    """The columns of sshare without those of minutes."""
+    reports = share_reports(plugin, plugin.standing(now), (), now)
+    return [share_cells(row)[: len(SHARES)] for row in reports]
+
 
 #: Job, submission, runtime, processors, user, group.
 JOBS = [(1, 0, 100, 4, 1, 1), (2, 1, 100, 2, 2, 1), (3, 1, 50, 4, 3, 2)]
@@ -115,10 +125,41 @@ def test_priority_prints_what_each_factor_gives(journal, capsys):
     assert rows == [["Job", "User", "Priority", "fairshare", "age", "nice"]]
 
 
-def test_a_source_is_needed(journal, capsys):
+def test_a_source_is_needed(journal, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(common, "CONFIGS", (tmp_path / "none.yaml",))
+    monkeypatch.setattr(asking, "SOCKET", tmp_path / "none.sock")
     with pytest.raises(SystemExit):
         cli.main(["shares"])
+    assert f"or a daemon at {tmp_path}/none.sock" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["shares", "--journal-only"])
     assert "either --config or --journal" in capsys.readouterr().err
+
+
+def test_where_no_daemon_answers_it_is_said_that_the_journal_does(journal, capsys):
+    capsys.readouterr()
+    cli.main(["shares", "-c", str(journal / "c.yaml"), "-P"])
+    said = capsys.readouterr()
+    assert said.err.startswith("From the journal: no daemon answers at ") and len(said.out.splitlines()) == 7
+    cli.main(["shares", "-c", str(journal / "c.yaml"), "-P", "--journal-only"])
+    assert capsys.readouterr() == (said.out, "")
+
+
+def test_a_configuration_of_the_environment_yields_to_a_journal_that_is_named(journal, capsys, monkeypatch):
+    monkeypatch.setenv("HEADWAY_CONFIG", str(journal / "c.yaml"))
+    assert len(printed(capsys, "shares", "--journal", str(journal / "j.sqlite"), "-P")) == 7
+
+
+def test_shares_and_priorities_as_json_have_their_shapes(journal, capsys):
+    capsys.readouterr()
+    cli.main(["shares", "--journal", str(journal / "j.sqlite"), "--json"])
+    rows = msgspec.json.decode(capsys.readouterr().out, type=Shares).rows
+    assert [(row.account, row.user, row.usage) for row in rows if row.user] == [
+        ("1", "1", 400.0), ("1", "2", 200.0), ("2", "3", 200.0)
+    ]  # fmt: skip
+    cli.main(["priority", "--journal", str(journal / "j.sqlite"), "--json"])
+    found = msgspec.json.decode(capsys.readouterr().out, type=Priorities)
+    assert found == Priorities({"fairshare": 1000.0, "age": 10.0}, ())
 
 
 def test_shares_are_what_sshare_says_in_every_column():
@@ -182,8 +223,8 @@ def test_minutes_that_running_jobs_may_still_use_are_counted_up_the_tree(qos, le
         plugin.observe(event, state)
     names = ("cpu", "node", "billing", "gres/gpu", "pages")
     plugin._policy = SitePolicy(resources=names, minutes={"theory": "cpu=9"})
-    rows = minutes_rows(plugin, state.running_jobs(), 100.0)
-    said = {row[:2]: minutes for row, minutes in zip(share_rows(plugin, 100.0), rows, strict=True)}
+    reports = share_reports(plugin, plugin.standing(100.0), state.running_jobs(), 100.0)
+    said = {row[:2]: row[-2:] for row in map(share_cells, reports)}
     # 1,700 of 1,800 seconds are left.
     assert said["   theory", "bin"] == ("", left)
     assert said["  theory", ""] == ("cpu=9", left)

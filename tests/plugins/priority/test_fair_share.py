@@ -10,9 +10,9 @@ from fair_tree_reference import account_by_account, by_hand, tree_and_factors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway_plugins.accounts.tree import Entry, Tree
+from headway_plugins.accounts.tree import Entry, Tree, level_fair_share
 from headway_plugins.priority.classic import Classic, ClassicOptions, effective_usage
-from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions, level_fair_share, ranked
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions, ranked
 from headway_plugins.priority.fair_tree_as_slurm import ranked_as_slurm
 from headway_plugins.priority.windows import Windows, WindowsOptions
 
