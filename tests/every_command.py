@@ -55,6 +55,7 @@ LINES = (
     "journal move moved.db --journal j.db",
     "explain 5 -c site.yaml --journal-only",
     "starts -c site.yaml",
+    "jobs -c site.yaml",
     "status -c site.yaml",
     "datasets -c site.yaml",
     "elastic 5 --extend 30m -c site.yaml",
@@ -81,6 +82,7 @@ LINES = (
 
 #: Those that end otherwise than with 0 where all extras are installed, since no daemon runs here, say.
 EXPECTED = {
+    "jobs -c site.yaml": 1,
     "status -c site.yaml": 1,
     "datasets -c site.yaml": 1,
     "elastic 5 --extend 30m -c site.yaml": 1,

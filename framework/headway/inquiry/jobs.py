@@ -13,7 +13,7 @@ from headway.inquiry.pages import page
 from headway.inquiry.queued import in_queues, without_place
 from headway.inquiry.reports import JobPage, JobReport, finite
 from headway.inquiry.waiting import view_of, why_in_queue, why_outside
-from headway.state import Job, PoolState, Status
+from headway.state import Job, PoolState, State, Status
 from headway.state.choices import facing_pool, may_run_in, pools_of
 from headway.state.records import ON_NODES
 from headway.view import Booking
@@ -29,6 +29,25 @@ class Wanted:
     pool: str = ""
     user: str = ""
     status: str = ""
+    account: str = ""
+    qos: str = ""
+    name: str = ""
+
+    def test(self, state: State) -> Sees | None:
+        """Whether a job is wanted, beside its status; None: every job is."""
+        pool = state.pools.get(self.pool)
+        named = ((what, getattr(self, what)) for what in ("user", "account", "qos", "name"))
+        wanted = [(what, value) for what, value in named if value]
+        if pool is None and not wanted:
+            return None
+
+        def is_wanted(job: Job) -> bool:
+            description = job.description
+            return all(getattr(description, what) == value for what, value in wanted) and (
+                pool is None or _is_of(job, pool)
+            )
+
+        return is_wanted
 
 
 def everything(_: Job) -> bool:
@@ -98,10 +117,8 @@ def first_booking(inquiry: Inquiry, job: Job) -> Booking | None:
 def job_page(inquiry: Inquiry, wanted: Wanted, first: int, count: int, sees: Sees = everything) -> JobPage:
     """Some of the jobs that are wanted and may be seen."""
     found = _in_order(inquiry, wanted.status)
-    if user := wanted.user:
-        found = (one for one in found if one[0].description.user == user)
-    if (pool := inquiry.state.pools.get(wanted.pool)) is not None:
-        found = (one for one in found if _is_of(one[0], pool))
+    if (is_wanted := wanted.test(inquiry.state)) is not None:
+        found = (one for one in found if is_wanted(one[0]))
     if sees is not everything:
         found = (one for one in found if sees(one[0]))
     made, then = page(

@@ -153,6 +153,16 @@ class JobPage(msgspec.Struct, frozen=True, omit_defaults=True, tag="jobs", tag_f
     next: int | None = None
 
 
+class JobList(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Jobs of all pages, in the order that was asked for: what ``headway jobs --json`` prints."""
+
+    jobs: tuple[JobReport, ...]
+    #: The time of the cycle that this is the state after.
+    as_of: float
+    #: What is missing, or may be; "" if nothing is.
+    remark: str = ""
+
+
 class PoolList(msgspec.Struct, frozen=True, tag="pools", tag_field="found"):
     """The pools, as the cluster lists them."""
 

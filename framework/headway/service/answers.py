@@ -80,7 +80,7 @@ class Answers:
             if isinstance(question, protocol.PluginQuestion):
                 found: Found = self._told(question, peer, scheduler)
             else:
-                found = self._find(question, inquiry, self._sees(peer))
+                found = self._find(question, inquiry, peer)
         except Unknown as error:
             return Reply("unknown", str(error), as_of=as_of)
         except Failure as error:
@@ -88,6 +88,7 @@ class Answers:
         hidden = isinstance(
             question, protocol.Jobs | protocol.Bookings | protocol.Cycle | protocol.PluginQuestion
         )
+        hidden = hidden and not (isinstance(question, protocol.Jobs) and question.mine)
         only_own = self.private and not peer.operator and hidden
         return Reply("accepted", "only your own jobs are shown" if only_own else "", found=found, as_of=as_of)
 
@@ -120,13 +121,15 @@ class Answers:
 
         return own
 
-    def _find(self, question: _OwnQuestion, inquiry: Inquiry, sees: Sees) -> Found:
+    def _find(self, question: _OwnQuestion, inquiry: Inquiry, peer: Peer) -> Found:
+        sees = self._sees(peer)
         match question:
             case protocol.Explain(job_id):
                 return self._explained(inquiry, self.full_job_id(job_id), sees)
-            case protocol.Jobs(pool, user, status, first, count):
+            case protocol.Jobs(pool, user, status, first, count, account, qos, name, mine):
                 _known(inquiry, pool)
-                return job_page(inquiry, Wanted(pool, user, status), first, count, sees)
+                wanted = Wanted(pool, peer.user if mine else user, status, account, qos, name)
+                return job_page(inquiry, wanted, first, count, sees)
             case protocol.Nodes(pool, first, count):
                 _known(inquiry, pool)
                 return node_page(inquiry, pool, first, count, sees)

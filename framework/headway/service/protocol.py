@@ -84,13 +84,17 @@ class Explain(_Request, frozen=True):
 
 
 class Jobs(_Request, frozen=True):
-    """Jobs; "": of any pool, user, status."""
+    """Jobs; "": of any pool, user, status, account, QOS, name. ``mine``: of the asking user alone."""
 
     pool: _Name = ""
     user: _Name = ""
     status: Annotated[str, msgspec.Meta(pattern="^(|pending|waiting|starting|running|suspended)$")] = ""
     first: _Place = 0
     count: _PageSize = _PAGE
+    account: _Name = ""
+    qos: _Name = ""
+    name: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+    mine: bool = False
 
 
 class Pools(_Request, frozen=True):

@@ -186,6 +186,24 @@ def test_each_question_finds_what_it_asks_for(daemon: Callable[..., Daemon]) -> 
     assert ours.found(p.Cycle()).events == {"JobStarted": 1}
 
 
+def test_jobs_are_of_an_account_a_qos_a_name_and_of_the_asking_user(daemon: Callable[..., Daemon]) -> None:
+    marked = [
+        submitted("d", 1, "ann", account="x"),
+        submitted("e", 1, "ben", qos="fast"),
+        submitted("f", 1, "ann", name="n"),
+    ]
+    ours = daemon(*QUEUE, *marked)
+    ours.settled()
+
+    def ids(uid: int | None = None, **wanted: Any) -> list[str]:
+        return sorted(job.id for job in ours.found(p.Jobs(**wanted), uid).jobs)
+
+    assert ids(account="x") == ["d"] and ids(qos="fast") == ["e"] and ids(name="n") == ["f"]
+    assert ids(account="x", qos="fast") == [] and ids(name="n", user="ben") == []
+    assert ids(ANN, mine=True) == ["a", "c", "d", "f"] and ids(BEN, mine=True, user="ann") == ["b", "e"]
+    assert ids(mine=True) == [], "an operator has jobs too, or none"
+
+
 def test_an_array_is_explained_by_its_elements(daemon: Callable[..., Daemon]) -> None:
     elements = [submitted(f"9_{number}", 4, "ann", array_id="9", array_index=number) for number in (1, 2, 3)]
     ours = daemon(*elements)
