@@ -12,8 +12,11 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import click
 
 #: Command lines, in their order: later ones read what earlier ones wrote.  Exit codes other than 0 stand in
 #: :data:`EXPECTED`.
@@ -94,6 +97,23 @@ EXPECTED = {
     "protect -- true": 125,
 }
 
+#: Commands without ``--json``, and why.
+NO_JSON = {
+    "bundle first-process": "one number, for scripts of headway's own",
+    "bundle manage": "a process that works until its bundle is over",
+    "bundle wait": "its answer is the application's exit code",
+    "bundle worker": "a process that works until its bundle is over",
+    "emulate-commands": "emulates until it is told to end",
+    "explain": "sentences for a person",
+    "node-agent first-process": "one number, for scripts of headway's own",
+    "node-agent reset": "for prologs: its answer is the exit code",
+    "node-agent serve": "a daemon",
+    "node-agent set-frequency": "for prologs: its answer is the exit code",
+    "node-agent watch": "each of its lines is JSON",
+    "protect": "its output is that of the command that it runs",
+    "run": "a daemon: its log can be JSON (log.format)",
+}
+
 #: Jobs whose figures have five digits, so that thousands are parted.
 _LOG = "; MaxProcs: 64\n; MaxJobs: 40\n" + "".join(
     f"{n} {n * 600} -1 {30000 + n * 137 % 40000} {1 + n % 32} -1 -1 {1 + n % 32} {72000 + n % 3 * 3600} "
@@ -136,15 +156,53 @@ def prepare(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def run_all() -> list[dict[str, Any]]:
-    """How each line ended here (its exit code, or -1 for an exception) and what it said."""
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Each command with its words, such as ``journal info``."""
+    from headway.cli import cli
+
+    def below(group: click.Group, words: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            if not isinstance(command, click.Group) or command.invoke_without_command:
+                yield " ".join((*words, name)), command
+            if isinstance(command, click.Group):
+                yield from below(command, (*words, name))
+
+    yield from below(cli, ())
+
+
+def command_of(line: str) -> click.Command:
+    """The command of a line."""
+    from headway.cli import cli
+
+    found: click.Command = cli
+    for word in line.split():
+        if isinstance(found, click.Group):
+            found = found.get_command(click.Context(found), word) or found
+    return found
+
+
+def json_lines() -> list[tuple[str, click.Command]]:
+    """The lines with ``--json`` behind each that can have it, and their commands; the help is left out."""
+    from headway.cli.as_json import schema_of
+
+    lines = [line for line in LINES if not line.endswith("--help")]
+    found = [(line, command_of(line)) for line in lines]
+    return [(f"{line} --json" if schema_of(command) else line, command) for line, command in found]
+
+
+def run_all(lines: Sequence[str] = LINES) -> list[dict[str, Any]]:
+    """How each line ended here (its exit code, or -1 for an exception), and what it said: all of it, and on
+    standard output."""
     from headway.cli import main
 
     os.environ.update(COLUMNS="120", MPLBACKEND="agg")
     told = []
-    for line in LINES:
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    for line in lines:
+        said, out = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(_Both(said, out)), contextlib.redirect_stderr(said):
             try:
                 main(line.split())
                 code = 0
@@ -153,10 +211,24 @@ def run_all() -> list[dict[str, Any]]:
             except BaseException:
                 code = -1
                 traceback.print_exc(file=said)
-        told.append({"line": line, "code": code, "said": said.getvalue()})
+        told.append({"line": line, "code": code, "said": said.getvalue(), "out": out.getvalue()})
     return told
+
+
+class _Both(io.StringIO):
+    """Writes to two streams, text and bytes."""
+
+    def __init__(self, *streams: io.StringIO) -> None:
+        super().__init__()
+        self._streams = streams
+
+    def write(self, text: str | bytes) -> int:
+        for stream in self._streams:
+            stream.write(text if isinstance(text, str) else text.decode())
+        return len(text)
 
 
 if __name__ == "__main__":
     prepare(Path.cwd())
-    sys.stdout.write(json.dumps(run_all()))
+    lines = [line for line, _ in json_lines()] if "--json" in sys.argv else LINES
+    sys.stdout.write(json.dumps(run_all(lines)))

@@ -12,11 +12,13 @@ import venv
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from every_command import EXPECTED, LINES, prepare
+from every_command import EXPECTED, LINES, NO_JSON, commands, json_lines, prepare
 from waiting import HANG
 
 from headway.cli import _COMMANDS
+from headway.cli.as_json import JsonOption, schema_of
 from headway.cli.installed import installed_commands
 from headway.inputs.shipped import shipped
 
@@ -30,11 +32,11 @@ EXTRAS = ("scipy", "matplotlib", "PIL", "distributed", "pyarrow", "numba", "psyc
 Told = list[dict[str, Any]]
 
 
-def told(python: str | Path, folder: Path) -> Told:
+def told(python: str | Path, folder: Path, *more: str) -> Told:
     """How every line ended in that installation."""
     prepare(folder)
     done = subprocess.run(
-        [python, PROGRAM], cwd=folder, capture_output=True, text=True, timeout=HANG, check=True
+        [python, PROGRAM, *more], cwd=folder, capture_output=True, text=True, timeout=HANG, check=True
     )
     found: Told = json.loads(done.stdout)
     return found
@@ -102,6 +104,30 @@ def test_the_table_has_every_command() -> None:
 def test_every_command_ends_as_it_should(here: Told) -> None:
     ended = {one["line"]: (one["code"], one["said"][-400:]) for one in here}
     wrong = {line: end for line, end in ended.items() if end[0] != EXPECTED.get(line, 0)}
+    assert not wrong
+
+
+def test_every_command_prints_json_or_it_is_known_why_not() -> None:
+    assert {words for words, command in commands() if schema_of(command) is None} == set(NO_JSON)
+
+
+def test_with_json_each_prints_one_document_of_its_shape(tmp_path: Path) -> None:
+    def finite(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    wrong: dict[str, object] = {}
+    for (line, command), one in zip(json_lines(), told(sys.executable, tmp_path, "--json"), strict=True):
+        assert one["line"] == line
+        if one["code"] != EXPECTED.get(line.removesuffix(" --json"), 0):
+            wrong[line] = one["said"][-400:]
+        elif line.endswith("--json") and (one["code"] == 0 or one["out"]):
+            (shape,) = [one.type_printed() for one in command.params if isinstance(one, JsonOption)]
+            try:
+                assert one["out"].endswith("\n") and one["out"].count("\n") == 1
+                json.loads(one["out"], parse_constant=finite)
+                msgspec.json.decode(one["out"], type=shape)
+            except (AssertionError, ValueError) as error:
+                wrong[line] = (error, one["out"][:400])
     assert not wrong
 
 

@@ -24,6 +24,7 @@ import click
 import msgspec
 import psutil
 
+from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import DURATION
 from headway.cli.common import examples
 from headway.errors import Failure, UserError
@@ -254,7 +255,7 @@ def command() -> None:
 @sysfs_option
 @click.option("--over", type=DURATION, default="1", show_default=True,
               help="Time over which use and power are measured.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@json_option("headway_adapters.node_agent.agent:Report", "For programs.")
 def report(root: Path, over: float, as_json: bool) -> None:
     """One reading: frequencies, load, memory, energy, and what each job here uses."""
     _refuse_long(over, "--over")
@@ -263,7 +264,7 @@ def report(root: Path, over: float, as_json: bool) -> None:
     time.sleep(over)
     found = observer.read()
     if as_json:
-        click.echo(_json(found))
+        say_json(found)
     else:
         _show(found)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import json_option, say_json
 from headway.cli.common import examples, messages, say
 from headway.errors import UserError
 
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
 @click.option("--zone", metavar="ZONE",
               help="Time zone of the times of day in the files, such as Europe/Berlin. Default: "
                    "UTC.")  # fmt: skip
-def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool, zone: str | None) -> None:
+@json_option("headway_adapters.site_import.report:ImportReport")
+def command(
+    system: str, files: tuple[Path, ...], out: Path | None, force: bool, zone: str | None, as_json: bool
+) -> None:
     """Write the configuration that does what a site's scheduler does now.
 
     Reads slurm.conf (or the output of `scontrol show config`) with what sacctmgr prints; maui.cfg; or PBS's
@@ -59,9 +63,14 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool,
     if out is not None:
         with writing(out) as stream:
             stream.write(text)
-    else:
-        click.echo(text, nl=False)
     remarks, console = found.ordered(), messages()
+    if as_json:
+        from headway_adapters.site_import.report import ImportReport, RemarkReport
+
+        told = tuple(RemarkReport(str(remark), remark.broken) for remark in remarks)
+        say_json(ImportReport(text, len(found.plugins), told, None if out is None else str(out)))
+    elif out is None:
+        click.echo(text, nl=False)
     for remark in remarks:
         say(str(remark), console, "red" if remark.broken else "yellow")
     if out is not None:

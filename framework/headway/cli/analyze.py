@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.asking import Duration
 from headway.cli.common import (
     console,
@@ -83,6 +84,7 @@ class _Bounds(click.ParamType):
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
 @single_options
 @click.option("-v", "--verbose", is_flag=True, help="Print each line that was skipped or corrected.")
+@printed_json
 def command(
     trace_path: Path | None,
     workload: str | None,

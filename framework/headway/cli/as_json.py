@@ -4,10 +4,14 @@ comes the JSON schema too."""
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import click
+
+from headway.cli.collecting import COLLECTOR, Collector
 
 
 class JsonOption(click.Option):
@@ -29,6 +33,42 @@ class JsonOption(click.Option):
 def json_option(shape: str, said: str = "Print the report as JSON.") -> Callable[[Any], Any]:
     """The option ``--json`` of a command that prints ``shape``, with its line of help."""
     return click.option("--json", "as_json", is_flag=True, cls=JsonOption, shape=shape, help=said)
+
+
+printed_option = json_option("headway.cli.printed:Printed", "Print sentences and tables as JSON.")
+
+
+@contextmanager
+def collecting(as_json: bool) -> Iterator[None]:
+    """With ``as_json``: what is printed in the block becomes a line of JSON at its end
+    (:class:`headway.cli.printed.Printed`)."""
+    if not as_json:
+        yield
+        return
+    collected, done = Collector(), False
+    token = COLLECTOR.set(collected)
+    try:
+        yield
+        done = True
+    finally:
+        COLLECTOR.reset(token)
+        # Of a failure the error says all, unless something was found before it.
+        if done or collected:
+            from headway.cli.printed import printed
+
+            say_json(printed(collected))
+
+
+def printed_json(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--json`` of a command whose report is made of sentences and tables: they are collected instead of
+    printed, and the function knows nothing of it. Stands next to the function."""
+
+    @wraps(function)
+    def run(*args: Any, as_json: bool, **given: Any) -> Any:
+        with collecting(as_json):
+            return function(*args, **given)
+
+    return printed_option(run)
 
 
 def say_json(report: Any) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli import common
+from headway.cli.as_json import json_option, say_json
 from headway.errors import Failure, UserError
 from headway.inputs.spans import EXPECTED, seconds_of
 
@@ -139,6 +140,14 @@ def ask_daemon(config_path: Path | None, adapter_files: tuple[Path, ...], reques
     return reply
 
 
-def tell(reply: Reply) -> None:
+outcome_option = json_option("headway.service.protocol:Outcome", "Print what became of it as JSON.")
+
+
+def tell(reply: Reply, as_json: bool) -> None:
     """Print what became of a request."""
+    if as_json:
+        from headway.service.protocol import Outcome
+
+        say_json(Outcome(reply.outcome, reply.reason))
+        return
     common.say(f"{reply.outcome}: {reply.reason}" if reply.reason else reply.outcome)

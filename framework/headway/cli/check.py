@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import json_option, say_json
 from headway.cli.common import (
     adapter_option,
     console,
@@ -44,7 +45,10 @@ ENOUGH_SPACE = 64_000_000
 @required_config_option
 @plugin_option
 @adapter_option
-def command(config_path: Path, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> None:
+@json_option("headway.cli.reports:CheckReport")
+def command(
+    config_path: Path, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...], as_json: bool
+) -> None:
     """Check configuration, plugins, journal and cluster, and change nothing.
 
     Each line is one thing that `headway run` needs; under what is missing stands what to do about it. `?` is
@@ -83,8 +87,14 @@ def command(config_path: Path, plugin_files: tuple[Path, ...], adapter_files: tu
     checks.append(_journal(config.journal))
     checks.extend(_letters(config.letters))
     checks.extend(of_cluster)
-    _show(checks, config.mode)
-    if not all(item.ok or _is_for_later(item, config.mode) for item in checks):
+    in_order = all(item.ok or _is_for_later(item, config.mode) for item in checks)
+    if as_json:
+        from headway.cli.reports import CheckReport
+
+        say_json(CheckReport(config.mode, in_order, tuple(checks)))
+    else:
+        _show(checks, config.mode)
+    if not in_order:
         raise SystemExit(1)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console
 from headway.cli.reproduce import made
 from headway.errors import UserError
@@ -29,6 +30,7 @@ STYLES = {"up to date": "green", "stale": "red", "not checked": "yellow"}
     envvar="HEADWAY_TRACES",
     help="Directory of real traces, for the results that need a trace.",
 )
+@printed_json
 def command(folder: Path, write: bool, traces: Path | None) -> None:
     """Say which tables of a paper's claims in FOLDER are stale. Nothing is run.
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from headway.cli.collecting import COLLECTOR
 from headway.cli.printable import printable
 from headway.errors import Failure, HeadwayError, UserError
 
@@ -116,7 +117,9 @@ def _printable_values(logger: Any, method: str, entry: Any) -> Any:
 
 
 def console() -> Console:
-    """For results, on standard output."""
+    """For results, on standard output; or what collects them (:mod:`headway.cli.collecting`)."""
+    if (collector := COLLECTOR.get()) is not None:
+        return cast("Console", collector)
     from headway.cli.screen import screen
 
     return screen(stderr=False)
@@ -138,6 +141,9 @@ def _is_plain_file() -> bool:
 
 def say(text: str, where: Console | None = None, style: str | None = None) -> None:
     """Print sentences: folded between words on a terminal, left whole in a file or a pipe."""
+    if where is None and (collector := COLLECTOR.get()) is not None:
+        collector.say(printable(text))
+        return
     if where is None and _is_plain_file():
         # rich, which would print the same, takes longer to load than many commands take.
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.campaigns import all_failed, place_options, run_in_folder, write_all
 from headway.cli.common import console, messages, policy_file_option, say, tell_issues
 from headway.inputs.extras import need_report
@@ -56,6 +57,7 @@ ENERGY_UNITS = {"energy": ("kWh", 3.6e6), "peak power": ("kW", 1e3)}
               help="Drop the earlier runs in the directory. Default: continue the campaign.")  # fmt: skip
 @policy_file_option
 @place_options
+@printed_json
 def command(
     campaign: Path,
     out: Path,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import examples, plugin_files_option, say, tell_issues
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.errors import UserError
@@ -33,6 +34,7 @@ from headway.errors import UserError
 @plugin_files_option("A Python file with plugins that have estimate models. Repeatable.")
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of IN.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each line of IN that was skipped or corrected.")
+@printed_json
 def command(
     source: Path,
     target: Path,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import (
     console,
     examples,
@@ -34,6 +35,7 @@ PROCESSORS = 320
               help="Seed of the generated jobs.")  # fmt: skip
 @click.option("--days", type=click.IntRange(min=1, max=366), default=30, show_default=True,
               help="Length of the workload, days.")  # fmt: skip
+@printed_json
 def command(out: Path, seed: int, days: int) -> None:
     """A generated month on 320 processors under FCFS, EASY and conservative backfilling.
 

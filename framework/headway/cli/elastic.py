@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.asking import DURATION, JobId, ask_daemon, tell
+from headway.cli.asking import DURATION, JobId, ask_daemon, outcome_option, tell
 from headway.cli.common import adapter_option, daemon_config_option, examples
 
 
@@ -26,6 +26,7 @@ from headway.cli.common import adapter_option, daemon_config_option, examples
 )
 @click.option("--grow", type=click.IntRange(1), help="Give the job this many more processors.")
 @click.option("--shrink", type=click.IntRange(1), help="Take this many processors away.")
+@outcome_option
 def command(
     job: str,
     config_path: Path | None,
@@ -34,6 +35,7 @@ def command(
     reduce: float | None,
     grow: int | None,
     shrink: int | None,
+    as_json: bool,
 ) -> None:
     """Change the time or size of JOB, which waits or runs, through the daemon.
 
@@ -49,4 +51,4 @@ def command(
         raise click.UsageError(
             f"expected exactly one of --extend, --reduce, --grow and --shrink; found {found}"
         )
-    tell(ask_daemon(config_path, adapter_files, Elastic(job, *given[0])))
+    tell(ask_daemon(config_path, adapter_files, Elastic(job, *given[0])), as_json)

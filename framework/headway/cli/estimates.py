@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import collecting, printed_json, printed_option
 from headway.cli.common import examples, plugin_files_option, say, tell_issues
 from headway.errors import UserError
 
@@ -27,8 +28,9 @@ _plugin_option = plugin_files_option("A Python file with plugins that have estim
     ),
 )
 @_plugin_option
+@printed_option
 @click.pass_context
-def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
+def command(context: click.Context, plugin_files: tuple[Path, ...], as_json: bool) -> None:
     """List the models of users' estimates, or fit one to a trace or to accounting.
 
     `headway generate`, `convert` and `dry-run` take a model, or the file of a fitted one, with --estimates.
@@ -39,11 +41,12 @@ def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
     from headway.experiment.estimates import estimate_models
     from headway.plugins import Catalogue
 
-    list_models(estimate_models(Catalogue(plugin_files)))
-    say(
-        "`headway convert IN OUT --estimates MODEL --estimates-set KEY=VALUE` gives the jobs of IN a "
-        "model's estimates."
-    )
+    with collecting(as_json):
+        list_models(estimate_models(Catalogue(plugin_files)))
+        say(
+            "`headway convert IN OUT --estimates MODEL --estimates-set KEY=VALUE` gives the jobs of IN a "
+            "model's estimates."
+        )
 
 
 @command.command("fit")
@@ -54,6 +57,7 @@ def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
 @click.option("--by-queue", is_flag=True, help="Fit also the jobs of each queue separately.")
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of TRACE.")
 @_plugin_option
+@printed_json
 def fit(
     trace_path: Path, model: str, output: Path, by_queue: bool, strict: bool, plugin_files: tuple[Path, ...]
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import examples, plugin_files_option, say
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.cli.settings import parsed_settings
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @estimates_option
 @estimates_set_option
 @plugin_files_option("A Python file with plugins that have models. Repeatable.")
+@printed_json
 def command(
     model: str | None,
     seed: int,

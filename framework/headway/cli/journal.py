@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import json_option, printed_json, say_json
 from headway.cli.asking import DURATION
 from headway.cli.common import (
     adapter_option,
@@ -38,7 +38,6 @@ _KEEP_OPTION = click.option(
     "--keep", type=DURATION, default=_KEEP, metavar="TIME",
     help="How long runs are kept after their end (90d, 5000h), at least 30d. Default: 90d.",
 )  # fmt: skip
-_JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 _PLACE_OPTIONS = (
     site_config_option,
     click.option("--journal", "journal_path", metavar="JOURNAL",
@@ -75,7 +74,7 @@ def command() -> None:
 @command.command("info", epilog=examples("headway journal info -c site.yaml"))
 @_place_options
 @_KEEP_OPTION
-@_JSON_OPTION
+@json_option("headway.journal.summary:Summary")
 def info(
     config_path: Path | None,
     journal_path: str | None,
@@ -84,8 +83,6 @@ def info(
     as_json: bool,
 ) -> None:
     """Tell where the journal is, what it holds, and what `prune` would remove. Only reads."""
-    import msgspec
-
     from headway.journal.database import Database
     from headway.journal.summary import summary
 
@@ -94,7 +91,7 @@ def info(
     with closing(Database(place, create=False, read_only=True)) as database:
         found = summary(database, keep)
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        say_json(found)
     else:
         _show(found)
 
@@ -103,7 +100,7 @@ def info(
     "check", epilog=examples("headway journal check -c site.yaml && headway journal backup ... -c site.yaml")
 )
 @_place_options
-@_JSON_OPTION
+@json_option("headway.journal.checking:Findings")
 def check(
     config_path: Path | None, journal_path: str | None, adapter_files: tuple[Path, ...], as_json: bool
 ) -> None:
@@ -112,8 +109,6 @@ def check(
     Exit code 0 if all is in order, 3 if the journal is damaged, 2 if it is no journal, 1 if it cannot be
     reached.
     """
-    import msgspec
-
     from headway.journal import checking
     from headway.journal.database import Database
 
@@ -121,7 +116,7 @@ def check(
     with closing(Database(place, create=False, read_only=True)) as database:
         found = checking.check(database)
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        say_json(found)
     else:
         _tell_findings(found)
     if found.faults:
@@ -138,7 +133,7 @@ def check(
 @_place_options
 @_KEEP_OPTION
 @click.option("--dry-run", is_flag=True, help="Only tell what would be removed.")
-@_JSON_OPTION
+@json_option("headway.journal.pruning:PruneReport")
 def prune(
     config_path: Path | None,
     journal_path: str | None,
@@ -153,7 +148,7 @@ def prune(
     is being written and the newest run of each mode.
     """
     from headway.journal.database import Database
-    from headway.journal.pruning import Pruned, over_before
+    from headway.journal.pruning import Pruned, PruneReport, over_before
     from headway.journal.pruning import prune as remove_old
 
     _check_keep(keep)
@@ -165,7 +160,7 @@ def prune(
     else:
         done = remove_old(place, now - keep)
     if as_json:
-        click.echo(json.dumps({**done._asdict(), "dry_run": dry_run}))
+        say_json(PruneReport(*done, dry_run))
     else:
         _tell_pruned(done, dry_run)
 
@@ -175,6 +170,7 @@ def prune(
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @_place_options
+@printed_json
 def backup(
     file: Path, config_path: Path | None, journal_path: str | None, adapter_files: tuple[Path, ...]
 ) -> None:
@@ -198,6 +194,7 @@ def backup(
 @click.argument("file", type=click.Path(path_type=Path))
 @_place_options
 @click.option("--force", is_flag=True, help="Also replace a journal that has later entries than the backup.")
+@printed_json
 def restore(
     file: Path,
     config_path: Path | None,
@@ -227,6 +224,7 @@ def restore(
 )
 @click.argument("to", metavar="JOURNAL")
 @_place_options
+@printed_json
 def move(
     to: str, config_path: Path | None, journal_path: str | None, adapter_files: tuple[Path, ...]
 ) -> None:

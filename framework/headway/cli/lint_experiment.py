@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, policy_file_option
 from headway.inputs.extras import need_report
 
@@ -15,6 +16,7 @@ from headway.inputs.extras import need_report
 @click.option("--strict", is_flag=True, help="Exit with 2 if a rule is broken or not answered.")
 @click.option("--definition-only", is_flag=True, help="Do not draw or read the workloads.")
 @policy_file_option
+@printed_json
 def command(what: Path, strict: bool, definition_only: bool, plugin_files: tuple[Path, ...]) -> None:
     """Tell which rules of the evaluation of schedulers a campaign keeps and which it breaks.
 

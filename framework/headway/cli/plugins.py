@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import click
 import pydantic
 
+from headway.cli.as_json import json_option, say_json
 from headway.cli.common import adapter_option, console, examples, plugin_files_option, say
 
 if TYPE_CHECKING:
+    from headway.cli.reports import Installed, PluginReport
     from headway.plugins import Catalogue, PluginInfo, Preset
 
 #: Headings of the list: a plugin stands under the first whose hook it has.
@@ -44,13 +46,18 @@ _WIDEST = 100
 @click.argument("name", required=False)
 @plugin_files_option("A Python file whose plugins are listed as well. Repeatable.")
 @adapter_option
-def command(name: str | None, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> None:
+@json_option("headway.cli.reports:Installed")
+def command(
+    name: str | None, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...], as_json: bool
+) -> None:
     """List the installed plugins and adapters, or tell about the plugin called NAME."""
     from headway.config import Adapters
     from headway.plugins import Catalogue
 
     catalogue, adapters = Catalogue(plugin_files), Adapters.with_files(adapter_files)
-    if name is None:
+    if as_json:
+        say_json(_report(catalogue, adapters.names(), name))
+    elif name is None:
         _list(catalogue, adapters.names())
     elif (preset := catalogue.presets().get(name)) is not None:
         _tell_preset(name, preset)
@@ -98,6 +105,43 @@ def _list(catalogue: Catalogue, adapters: Sequence[str]) -> None:
         say("")
     say(f"Adapters (cluster: adapter: NAME): {', '.join(adapters)}")
     say("`headway plugins NAME` describes a plugin.")
+
+
+def _report(catalogue: Catalogue, adapters: Sequence[str], name: str | None) -> Installed:
+    """What is installed; of ``name`` alone, if it is given."""
+    from headway.cli.reports import Installed, PluginReport
+    from headway.workload.format import not_loadable
+
+    known = catalogue.presets()
+    presets = tuple(
+        PluginReport(
+            one, preset.summary, preset.paper, "", (), (), (),
+            tuple(dict.fromkeys(plugin for plugin, _ in preset.plugins)),
+        )
+        for one, preset in known.items()
+        if name in (None, one)
+    )  # fmt: skip
+    if name is not None:
+        plugins = () if name in known else (_plugin_report(catalogue.info(name)),)
+        return Installed(plugins, presets, (), ())
+    every = tuple(_plugin_report(catalogue.info(one)) for one in catalogue.loadable())
+    broken = (*catalogue.not_loadable().values(), *not_loadable().values())
+    return Installed(every, presets, tuple(adapters), tuple(broken))
+
+
+def _plugin_report(info: PluginInfo) -> PluginReport:
+    from headway.cli.reports import OptionReport, PluginReport
+
+    options = tuple(
+        OptionReport(
+            field.alias or key,
+            _shown_type(field.annotation),
+            None if field.is_required() else repr(field.get_default(call_default_factory=True)),
+            field.description or "",
+        )
+        for key, field in (info.options.model_fields.items() if info.options is not None else ())
+    )
+    return PluginReport(info.name, info.summary, info.paper, info.source, info.hooks, info.needs, options)
 
 
 def _tell_preset(name: str, preset: Preset) -> None:

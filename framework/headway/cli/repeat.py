@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.campaigns import Ran, all_failed, place_options, run_in_folder, write_all
 from headway.cli.common import console, messages, say
 from headway.errors import Failure, UserError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--anew", is_flag=True,
               help="Drop the earlier runs in that directory. Default: continue the repetition.")  # fmt: skip
 @place_options
+@printed_json
 def command(result: Path, out: Path | None, anew: bool, workers: int | None, scheduler: str) -> None:
     """Run a campaign again from its results and say whether the numbers are the same.
 

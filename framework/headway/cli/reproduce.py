@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, messages
 from headway.errors import UserError, nearest
 from headway.inputs.entry_points import entry_points
@@ -50,6 +51,7 @@ GROUP = "headway.reproductions"
     envvar="HEADWAY_TRACES",
     help="Directory of real traces, for the experiments that need one.",
 )
+@printed_json
 def command(
     name: str | None,
     out: Path | None,

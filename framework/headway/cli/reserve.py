@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.asking import DURATION, MOMENT, ask_daemon, tell
+from headway.cli.asking import DURATION, MOMENT, ask_daemon, outcome_option, tell
 from headway.cli.common import adapter_option, daemon_config_option, examples
 
 
@@ -32,6 +32,7 @@ from headway.cli.common import adapter_option, daemon_config_option, examples
     help="User of the reservation; only operators reserve for other users. Default: you.",
 )
 @click.option("--account", default="", help="Account whose limits count. Default: your account.")
+@outcome_option
 def command(
     config_path: Path | None,
     adapter_files: tuple[Path, ...],
@@ -42,6 +43,7 @@ def command(
     pool: str,
     user: str,
     account: str,
+    as_json: bool,
 ) -> None:
     """Reserve nodes or processors from a time on. Says the reservation's name, which jobs then ask for."""
     from headway.service.protocol import Reserve
@@ -49,4 +51,4 @@ def command(
     if (nodes is None) == (processors is None):
         raise click.UsageError("expected either --nodes or --processors")
     request = Reserve(at, duration, nodes or 0, processors or 0, pool, user, account)
-    tell(ask_daemon(config_path, adapter_files, request))
+    tell(ask_daemon(config_path, adapter_files, request), as_json)

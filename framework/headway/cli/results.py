@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, messages, say
 from headway.errors import UserError, nearest
 from headway.inputs.extras import need_parquet, need_report
@@ -63,6 +64,7 @@ def _rows(context: click.Context, campaign: int, where: Sequence[str]) -> list[R
 @command.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
+@printed_json
 def add(context: click.Context, folders: Sequence[Path]) -> None:
     """Store the results that are in FOLDERS."""
     with closing(_opened(context, create=True)) as database:
@@ -73,6 +75,7 @@ def add(context: click.Context, folders: Sequence[Path]) -> None:
 
 @command.command("list")
 @click.pass_context
+@printed_json
 def list_(context: click.Context) -> None:
     """List the campaigns."""
     from rich.table import Table
@@ -87,6 +90,7 @@ def list_(context: click.Context) -> None:
 @command.command()
 @click.argument("campaign", type=int)
 @click.pass_context
+@printed_json
 def show(context: click.Context, campaign: int) -> None:
     """Show a campaign's definition and what made its numbers."""
     with closing(_opened(context)) as database:
@@ -101,6 +105,7 @@ def show(context: click.Context, campaign: int) -> None:
 @click.option("--metric", "metrics", multiple=True, help="Repeatable; default: wait, slowdown, load.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print each emulation as CSV instead of means.")
 @click.pass_context
+@printed_json
 def table_(
     context: click.Context, campaign: int, where: Sequence[str], metrics: Sequence[str], as_csv: bool
 ) -> None:
@@ -130,6 +135,7 @@ def table_(
 @click.option("--metric", "metrics", multiple=True, help="Repeatable; default: wait, slowdown, load.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="PNG file.")
 @click.pass_context
+@printed_json
 def plot(
     context: click.Context, campaign: int, where: Sequence[str], metrics: Sequence[str], out: Path
 ) -> None:
@@ -150,6 +156,7 @@ def plot(
 @click.option("--out", type=click.Path(path_type=Path), required=True,
               help="FILE.csv, or FILE.parquet (extra `parquet`).")  # fmt: skip
 @click.pass_context
+@printed_json
 def export(context: click.Context, campaign: int, where: Sequence[str], out: Path) -> None:
     """Write emulations with all their metrics, a line each."""
     from headway.experiment.campaign import write_rows

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import DURATION
-from headway.cli.common import adapter_option, console, examples, required_config_option, say, wall_clock
+from headway.cli.common import (
+    adapter_option,
+    console,
+    examples,
+    messages,
+    required_config_option,
+    say,
+    wall_clock,
+)
 from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.experiment.planned_starts import RealCluster
 
 
 @click.command(
@@ -26,8 +39,9 @@ from headway.errors import UserError
                    "starts in the journal.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the starts and the measured latencies to this file, for campaigns.")  # fmt: skip
+@json_option("headway.experiment.planned_starts:RealCluster")
 def command(
-    config_path: Path, adapter_files: tuple[Path, ...], since: float | None, out: Path | None
+    config_path: Path, adapter_files: tuple[Path, ...], since: float | None, out: Path | None, as_json: bool
 ) -> None:
     """Tell when jobs were planned to start and when they did, and how long starts and ends take.
 
@@ -35,7 +49,7 @@ def command(
     are counted apart.
     """
     from headway.config import Adapters, load_config
-    from headway.experiment.planned_starts import DRIVE, encoded, planned_starts
+    from headway.experiment.planned_starts import encoded, planned_starts
     from headway.journal import Journal
     from headway.report.atomic import writing
 
@@ -44,8 +58,22 @@ def command(
         found = planned_starts(journal, 0.0 if since is None else time.time() - since)
     if found is None:
         raise UserError(f"{config.journal}: expected a run that drove or watched a cluster, found none")
+    if out is not None:
+        with writing(out) as stream:
+            stream.write(encoded(found))
+    if as_json:
+        say_json(found)
+    else:
+        _show(found)
+    if out is not None:
+        say(f"written: {out}", messages() if as_json else None)
+
+
+def _show(found: RealCluster) -> None:
+    from headway.experiment.planned_starts import DRIVE
+
     screen = console()
-    until = f", until {wall_clock(found.until)}" if found.until is not None else ""
+    until = f", until {wall_clock(found.until, zone=True)}" if found.until is not None else ""
     say(f"cluster {found.cluster}{until}", screen)
     for mode, starts in found.starts.items():
         say(f"{'driven' if mode == DRIVE else 'only watched'}: {starts}", screen)
@@ -53,7 +81,3 @@ def command(
         say("no run in that time", screen)
     latencies = found.latencies.summary()
     say(f"latencies: {str(latencies) or 'none measured yet (a daemon in mode drive measures them)'}", screen)
-    if out is not None:
-        with writing(out) as stream:
-            stream.write(encoded(found))
-        say(f"written: {out}", screen)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, messages, policy_file_option, tell_issues
 from headway.cli.compare import SECONDS, in_time
 from headway.errors import UserError
@@ -60,6 +61,7 @@ TUNED = METRICS[:2]
 @policy_file_option
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for rows.csv and the plot.")
+@printed_json
 def command(
     policy: str,
     trace_path: Path | None,

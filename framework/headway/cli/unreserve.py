@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.asking import ask_daemon, tell
+from headway.cli.asking import ask_daemon, outcome_option, tell
 from headway.cli.common import adapter_option, daemon_config_option, examples
 
 
@@ -14,8 +14,11 @@ from headway.cli.common import adapter_option, daemon_config_option, examples
 @click.argument("reservation", metavar="ID")
 @daemon_config_option
 @adapter_option
-def command(reservation: str, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
+@outcome_option
+def command(
+    reservation: str, config_path: Path | None, adapter_files: tuple[Path, ...], as_json: bool
+) -> None:
     """Give the reservation ID back, which `headway reserve` made. For its user and for operators."""
     from headway.service.protocol import Unreserve
 
-    tell(ask_daemon(config_path, adapter_files, Unreserve(reservation)))
+    tell(ask_daemon(config_path, adapter_files, Unreserve(reservation)), as_json)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from sqlalchemy import Connection, Table, delete, func, select
 
 from headway.errors import Held
@@ -35,6 +36,15 @@ class Pruned(NamedTuple):
     bytes: int
     #: Whether another process writes to the journal: then the space is used again, but not given back.
     beside: bool
+
+
+class PruneReport(msgspec.Struct, frozen=True):
+    """What was removed, or would be (``dry_run``): see :class:`Pruned`."""
+
+    runs: list[int]
+    bytes: int
+    beside: bool
+    dry_run: bool
 
 
 class Writing(Protocol):

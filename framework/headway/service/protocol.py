@@ -234,6 +234,13 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     as_of: float | None = None
 
 
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of a request, as commands print it: "accepted", "in part" or "waiting"."""
+
+    outcome: str
+    reason: str
+
+
 _request = msgspec.json.Decoder(AnyRequest)
 _reply = msgspec.json.Decoder(Reply)
 

@@ -9,7 +9,8 @@ from typing import Any
 import click
 import msgspec
 
-from headway.cli.asking import ask_daemon, tell
+from headway.cli.as_json import json_option, say_json
+from headway.cli.asking import ask_daemon, outcome_option, tell
 from headway.cli.common import adapter_option, daemon_config_option, examples, say, when
 from headway.errors import Failure
 
@@ -55,6 +56,7 @@ def command() -> None:
 )
 @daemon_config_option
 @adapter_option
+@outcome_option
 def submit(
     file: Path,
     jobs: tuple[str, ...],
@@ -62,6 +64,7 @@ def submit(
     everywhere: bool,
     config_path: Path | None,
     adapter_files: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """Look for a place for the metajob of FILE (INI or YAML), and bind the jobs to it."""
     from headway_plugins.coscheduling.metajob import to_record
@@ -72,14 +75,14 @@ def submit(
         request["on_loss"] = on_loss
     if everywhere:
         request["everywhere"] = True
-    _ask("submit", msgspec.json.encode(request).decode(), config_path, adapter_files)
+    _ask("submit", msgspec.json.encode(request).decode(), config_path, adapter_files, as_json)
 
 
 @command.command(
     epilog=examples("headway metajob status -c site.yaml", "headway metajob status m1 --json -c site.yaml")
 )
 @click.argument("metajob", metavar="[ID]", default="")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON; times are seconds since the epoch.")
+@json_option("headway_plugins.coscheduling.metajob_status:Told")
 @daemon_config_option
 @adapter_option
 def status(metajob: str, as_json: bool, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
@@ -89,13 +92,13 @@ def status(metajob: str, as_json: bool, config_path: Path | None, adapter_files:
     from headway_plugins.coscheduling.metajob_status import in_words, list_in_words
 
     reply = ask_daemon(config_path, adapter_files, Plugin(_PLUGIN, "status", metajob))
-    if as_json:
-        say(reply.reason)
-        return
     try:
         told = msgspec.json.decode(reply.reason)
     except msgspec.DecodeError as error:
         raise Failure(f"the daemon's answer cannot be read: {error}") from None
+    if as_json:
+        say_json(told)
+        return
     for line in in_words(told, when) if isinstance(told, dict) else list_in_words(told, when):
         say(line)
 
@@ -104,17 +107,20 @@ def status(metajob: str, as_json: bool, config_path: Path | None, adapter_files:
 @click.argument("metajob", metavar="ID")
 @daemon_config_option
 @adapter_option
-def cancel(metajob: str, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
+@outcome_option
+def cancel(metajob: str, config_path: Path | None, adapter_files: tuple[Path, ...], as_json: bool) -> None:
     """Give all that metajob ID has back, and let its waiting jobs run alone; copies are removed."""
-    _ask("cancel", metajob, config_path, adapter_files)
+    _ask("cancel", metajob, config_path, adapter_files, as_json)
 
 
-def _ask(verb: str, text: str, config_path: Path | None, adapter_files: tuple[Path, ...]) -> None:
+def _ask(
+    verb: str, text: str, config_path: Path | None, adapter_files: tuple[Path, ...], as_json: bool
+) -> None:
     from headway.service.protocol import MAX_REQUEST, Plugin
 
     if len(text.encode()) > MAX_REQUEST // 2:
         raise Failure(f"expected a metajob of at most {MAX_REQUEST // 2} bytes, found {len(text.encode())}")
-    tell(ask_daemon(config_path, adapter_files, Plugin(_PLUGIN, verb, text)))
+    tell(ask_daemon(config_path, adapter_files, Plugin(_PLUGIN, verb, text)), as_json)
 
 
 def _pairs(jobs: Iterable[str]) -> Iterator[tuple[str, str]]:

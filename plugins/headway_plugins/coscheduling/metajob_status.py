@@ -43,6 +43,51 @@ RULES = {
 }
 
 
+class PartReport(msgspec.Struct, frozen=True):
+    """What is reserved at a machine."""
+
+    machine: str
+    reservation: str
+    nodes: int
+    start: float
+    end: float
+    #: "": none is named for it.
+    job: str | None
+    bound: bool
+
+
+class MetajobReport(msgspec.Struct, frozen=True):
+    """A metajob; times are seconds since the epoch. What follows ``why`` is told of one that is named."""
+
+    id: str
+    user: str
+    phase: str
+    usage: str
+    start: float | None
+    why: str
+    submitted: float | None = None
+    earliest: float | None = None
+    latest: float | None = None
+    on_loss: str | None = None
+    #: Machine -> job.
+    jobs: dict[str, str] = {}
+    rounds: int = 0
+    #: What the search waits for: the kind of question, and the site.
+    asks: tuple[str, str] | None = None
+    parts: tuple[PartReport, ...] = ()
+    #: The search step by step.
+    search: tuple[dict[str, Any], ...] = ()
+    losses: tuple[str, ...] = ()
+    #: Site and name of reservations that were not given back.
+    leaks: tuple[tuple[str, str], ...] = ()
+    #: Of copies of one job: each with its state.
+    copies: tuple[dict[str, Any], ...] = ()
+
+
+#: What ``headway metajob status`` tells: of all, or of the metajob that is named.
+Told = list[MetajobReport] | MetajobReport
+
+
 def rule_in_words(rule: str) -> str:
     """A rule with what it means."""
     return f"{rule} ({RULES[rule]})" if rule in RULES else rule

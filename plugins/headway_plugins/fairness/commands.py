@@ -10,6 +10,7 @@ import click
 import numpy as np
 from rich.table import Table
 
+from headway.cli.as_json import printed_json
 from headway.cli.asking import DURATION
 from headway.cli.common import (
     adapter_option,
@@ -41,6 +42,7 @@ _LISTED = 10
 @adapter_option
 @click.option("--since", type=DURATION, default="7d", show_default=True, metavar="TIME",
               help="Judge the jobs that ended in this time before now (30m, 12h, 7d).")  # fmt: skip
+@printed_json
 def command(config_path: Path, adapter_files: tuple[Path, ...], since: float) -> None:
     """Tell which users the cluster served unfairly, and which jobs overtook theirs. A user with less than an
     equal share of the processors in use was served unfairly.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, examples, say, tell_issues
 from headway.errors import Failure, UserError
 
@@ -47,6 +48,7 @@ def command() -> None:
               help="Compute rates over the time from the user's first to last job, or over the whole "
                    "log.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of TRACE.")
+@printed_json
 def fit(
     trace_path: Path, output: Path | None, by: str, method: Method, estimator: Estimator, window: str,
     strict: bool,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, examples, say
 from headway.cli.last_run import last_run_options, pool_of, repeat_last_run
 from headway.errors import UserError
@@ -35,6 +36,7 @@ _LISTED = 20
 @click.option("--algorithm", type=click.Choice(["A1", "A2", "A3", "A4", "LTF"]),
               help="Show this algorithm's plan. Default: the plan that ends first.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help=f"List all jobs that are made smaller, not {_LISTED}.")
+@printed_json
 def command(
     list_path: Path | None,
     processors: int | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, examples, messages, say
 from headway.cli.numbers import FiniteRange
 from headway.errors import UserError
@@ -41,6 +42,7 @@ store_option = click.option(
 )
 @click.option("--most", type=click.IntRange(min=1), help="Most runs to carry out.")
 @click.option("--all", "every", is_flag=True, help=f"List all missing runs, not only {_LISTED}.")
+@printed_json
 def profile(pipeline_path: Path, store_path: Path, carry_out: bool, most: int | None, every: bool) -> None:
     """Plan the controlled runs of a pipeline: one for each combination of its parameters, with one copy of
     each filter; tell which are missing, and carry them out."""
@@ -102,6 +104,7 @@ def profile(pipeline_path: Path, store_path: Path, carry_out: bool, most: int | 
                    "run.")  # fmt: skip
 @click.option("--run", "carry_out", is_flag=True,
               help="Run the pipeline's command with the copies in HEADWAY_COPIES.")  # fmt: skip
+@printed_json
 def size(
     pipeline_path: Path,
     store_path: Path,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import adapter_option, console, examples, say
 from headway.cli.numbers import FiniteRange
 from headway.errors import UserError, nearest
@@ -51,6 +52,7 @@ _pool = click.option(
 @_config
 @adapter_option
 @_pool
+@printed_json
 def fit(
     name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
     config_path: Path | None, adapter_files: tuple[Path, ...], pool: str | None,
@@ -81,6 +83,7 @@ def fit(
 @click.option("--nodes", help="Numbers of nodes: 8,12 or 8..64, which is 8, 16, 32 and 64.")
 @click.option("--granularity", type=FiniteRange(1, 86400), default=60, show_default=True,
               help="Seconds of which suggested limits are multiples.")  # fmt: skip
+@printed_json
 def predict(
     name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
     config_path: Path | None, adapter_files: tuple[Path, ...], pool: str | None,

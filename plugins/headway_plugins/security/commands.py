@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, examples, say
 from headway.cli.numbers import FiniteRange
 from headway_plugins.security.protection.commands import (
@@ -27,6 +28,7 @@ def command() -> None:
               help="Write the profile to this file, for the option `profile` of plugins.")  # fmt: skip
 @click.option("--seconds", type=FiniteRange(0.01, 60), default=0.2, show_default=True,
               help="Least duration of each of the five measurements of an algorithm.")  # fmt: skip
+@printed_json
 def measure_command(out: Path | None, seconds: float) -> None:
     """Measure on this machine, in one thread, how fast data is encrypted and hashed and what a signature
     costs.

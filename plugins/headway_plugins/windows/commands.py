@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import console, examples, say, when
 from headway.cli.last_run import last_run_options, pool_of, repeat_last_run
 from headway.cli.numbers import FiniteRange
@@ -48,6 +49,7 @@ _LISTED = 20
 @last_run_options
 @click.option("--pool", help="Instead of --list: the pool whose window is shown. Default: the only pool.")
 @click.option("--all", "every", is_flag=True, help=f"List all jobs, not {_LISTED} of each kind.")
+@printed_json
 def command(
     list_path: Path | None,
     processors: int | None,

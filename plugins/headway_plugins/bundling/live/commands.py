@@ -19,6 +19,7 @@ import click
 import msgspec
 
 from headway.adapter.user_side import load_user_side
+from headway.cli.as_json import json_option, printed_json, say_json
 from headway.cli.asking import DURATION
 from headway.cli.common import console, examples, say, wall_clock
 from headway.cli.numbers import FiniteRange
@@ -30,7 +31,7 @@ from headway_plugins.bundling.live.manager import load_handler, serve
 from headway_plugins.bundling.live.messages import Cancel
 from headway_plugins.bundling.live.place import Place, all_of, find, root
 from headway_plugins.bundling.live.specification import LAUNCHERS, Specification
-from headway_plugins.bundling.live.state import State
+from headway_plugins.bundling.live.state import BundleReport, State
 from headway_plugins.bundling.live.worker import everywhere, work
 from headway_plugins.bundling.model import progress
 
@@ -126,6 +127,7 @@ def command() -> None:
               help="Command of Maui or Moab that lists the free slots, such as 'showbf -c "
                    "batch'.")  # fmt: skip
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
+@printed_json
 def submit(
     processors: int, walltime: float, queue: str, account: str, system: str,
     system_options: tuple[str, ...], checkpoint: str, handler_options: tuple[str, ...], launch: str,
@@ -190,14 +192,14 @@ def submit(
 
 @command.command("status", epilog=examples("headway bundle status", "headway bundle status b01234567"))
 @click.argument("bundle", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON.")
+@json_option("headway_plugins.bundling.live.state:Reports", "Print all that is known as JSON.")
 def status(bundle: str | None, as_json: bool) -> None:
     """Tell how bundles are. A bundle without a manager gets one."""
     base = root(os.environ)
     picked = _pick_up(base)
     places = [find(base, bundle)] if bundle else all_of(base)
     if as_json:
-        click.echo(msgspec.json.encode({place.path.name: _known(place) for place in places}))
+        say_json({place.path.name: _known(place) for place in places})
         return
     if not places:
         say(f"no bundles in {base}")
@@ -212,6 +214,7 @@ def status(bundle: str | None, as_json: bool) -> None:
 
 @command.command("cancel", epilog=examples("headway bundle cancel b01234567"))
 @click.argument("bundle")
+@printed_json
 def cancel(bundle: str) -> None:
     """End a bundle and all its jobs."""
     base = root(os.environ)
@@ -224,6 +227,7 @@ def cancel(bundle: str) -> None:
 
 
 @command.command("resume", epilog=examples("headway bundle resume"))
+@printed_json
 def resume() -> None:
     """Start the managers of bundles that have none, after a restart of this machine."""
     picked = _pick_up(root(os.environ))
@@ -499,18 +503,18 @@ def _ask_manager(place: Place, message: Any) -> None:
             time.sleep(0.5)
 
 
-def _known(place: Place) -> dict[str, Any]:
+def _known(place: Place) -> BundleReport:
     try:
         state = store.read(place.database) or State()
         result, spec = place.result(), place.specification()
     except Failure as error:
-        return {"error": str(error)}
-    return {
-        "state": msgspec.to_builtins(state),
-        "share": _share(spec, state),
-        "managed": store.managed(place.database),
-        "result": msgspec.to_builtins(result) if result else None,
-    }
+        return BundleReport(error=str(error))
+    return BundleReport(
+        msgspec.to_builtins(state),
+        _share(spec, state),
+        store.managed(place.database),
+        msgspec.to_builtins(result) if result else None,
+    )
 
 
 def _share(spec: Specification, state: State) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from headway_plugins.bundling.model import Interval, Member
@@ -93,3 +95,22 @@ class State(msgspec.Struct):
     @property
     def placeholder(self) -> Subjob | None:
         return self.subjobs[0] if self.subjobs else None
+
+
+class BundleReport(msgspec.Struct, frozen=True):
+    """What ``headway bundle status --json`` tells of a bundle."""
+
+    #: The fields of :class:`State`.
+    state: dict[str, Any] | None = None
+    #: What is done, from 0 to 1.
+    share: float | None = None
+    #: Whether its manager runs.
+    managed: bool | None = None
+    #: How it ended; None: it has not.
+    result: dict[str, Any] | None = None
+    #: Why nothing is known.
+    error: str | None = None
+
+
+#: By the bundles' names.
+Reports = dict[str, BundleReport]

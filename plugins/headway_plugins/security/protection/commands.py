@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.as_json import printed_json
 from headway.cli.common import examples, messages, say
 from headway.inputs.extras import need_security
 from headway_plugins.security.measured import LEVELS
@@ -171,6 +172,7 @@ def _label(given: str | None, side: UserSide | None, environment: Mapping[str, s
 
 @click.command("keys", epilog=examples("headway security keys ~/.headway/keys"))
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
+@printed_json
 def keys_command(folder: Path | None) -> None:
     """Make the keys that are not in FOLDER yet (default ~/.headway/keys), readable for you alone.
 
@@ -191,6 +193,7 @@ def keys_command(folder: Path | None) -> None:
 @keys_option
 @click.option("--out", type=_FILE, required=True, help="The manifest.")
 @click.argument("files", nargs=-1, required=True, type=_FILE)
+@printed_json
 def sign_command(folder: Path | None, out: Path, files: tuple[Path, ...]) -> None:
     """List FILES with their digests in a manifest, and sign that with each of your keys.
 
@@ -216,6 +219,7 @@ def sign_command(folder: Path | None, out: Path, files: tuple[Path, ...]) -> Non
 )
 @click.option("--replace", is_flag=True, help="Overwrite existing sealed files.")
 @click.argument("files", nargs=-1, required=True, type=_FILE)
+@printed_json
 def seal_command(folder: Path | None, cipher: str, replace: bool, files: tuple[Path, ...]) -> None:
     """Encrypt each of FILES to FILE.sealed; the file itself goes once what was written was read back."""
     from headway_plugins.security.protection.keys import Keys
@@ -232,6 +236,7 @@ def seal_command(folder: Path | None, cipher: str, replace: bool, files: tuple[P
 @keys_option
 @click.option("--keep", is_flag=True, help="Keep the sealed files.")
 @click.argument("files", nargs=-1, required=True, type=_FILE)
+@printed_json
 def unseal_command(folder: Path | None, keep: bool, files: tuple[Path, ...]) -> None:
     """Decrypt FILE.sealed to FILE for each of FILES, which are named with or without `.sealed`."""
     from headway_plugins.security.protection.keys import Keys
