@@ -20,8 +20,11 @@ from headway.experiment.planned_starts import (
     planned_starts,
     read_real_cluster,
 )
-from headway.journal import Journal, RunInfo
+from headway.journal import Journal, RunInfo, planned
 from headway.journal.latencies import SAVED_AS, Latencies
+from headway.journal.latency_summary import LatencySummary
+from headway.journal.planned import LivePlans
+from headway.journal.starts_report import StartsReport
 from headway.model import ClusterDescription
 
 CLUSTER = ClusterDescription.flat(8, name="site")
@@ -237,3 +240,38 @@ def test_the_last_cycle_before_a_moment(tmp_path, length):
             expected = max((seq for seq in seqs if 10.0 * seq < time), default=None)
             assert journal.last_before(1, time) == expected, time
         assert journal.span(1) == ((10.0 * seqs[0], 10.0 * seqs[-1]) if seqs else None)
+
+
+def test_a_daemon_counts_what_its_journal_says_later(tmp_path):
+    cycles = [
+        (5.0, [ev.JobSubmitted(1.0, described("old", 1, 10))], []),
+        *began("a", 10.25, 11.5),
+        (
+            13.0,
+            [ev.JobStarted(11.75, "old"), ev.JobSubmitted(12.75, described("b", 1, 10))],
+            [start("b", REFUSED)],
+        ),
+        (14.0, [ev.JobStarted(13.75, "c")], [start("d")]),
+        (15.0, [ev.JobEnded(14.75, "d")], []),
+    ]
+    live = LivePlans("site", "drive", carried_out=True)
+    assert live.report({}) == StartsReport("site", None, None, {}, {})
+    for now, events, decided in cycles:
+        live.cycle(now, events, [what for what, _ in decided], [outcome for _, outcome in decided])
+    found = live.report({"": LatencySummary(1, (1.0, 1.0, 1.0))})
+    assert (found.since, found.until) == (5.0, 15.0)
+    told = found.starts["drive"]
+    assert (told.planned, told.began, told.failed, told.withdrawn, told.unplanned) == (3, 1, 1, 1, 1)
+    assert of(tmp_path, cycles).planned == told.planned
+
+
+def test_of_very_many_starts_a_daemon_remembers_the_newest(monkeypatch):
+    monkeypatch.setattr(planned, "KEPT", 2)
+    live = LivePlans("site", "drive", carried_out=True)
+    live.cycle(0.0, [], [], [])
+    for number, late in enumerate((9.25, 1.25, 2.25)):
+        at = 100.0 * (number + 1)
+        live.cycle(at, [], [d.Start(str(number), ())], [DONE])
+        live.cycle(at + 50, [ev.JobStarted(at + late, str(number))], [], [])
+    told = live.report({}).starts["drive"]
+    assert (told.began, told.planned, told.later[-1], told.mean) == (3, 3, 2.25, 1.75)

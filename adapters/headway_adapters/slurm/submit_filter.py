@@ -233,4 +233,4 @@ def _listed(client: SlurmClient, options: SlurmOptions) -> Sequence[reader.JobRe
 
 
 def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")

@@ -210,8 +210,9 @@ def prepare_directory(path: Path, option: str = "--out") -> None:
         raise Failure(f"{option} {path}: the directory is not writable")
 
 
-def wall_clock(time: float, zone: bool = False) -> str:
-    """An epoch second in local time, for a person; with ``zone``, its name behind it."""
+def wall_clock(time: float, zone: bool = True) -> str:
+    """An epoch second in local time, for a person, with the zone's name behind it; ``zone=False``: where a
+    heading says the zone."""
     if time in (float("inf"), float("-inf")):
         return "never"
     try:

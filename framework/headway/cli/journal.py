@@ -255,7 +255,7 @@ def _check_keep(keep: float) -> None:
 
 
 def _moment(time_: float | None) -> str:
-    return "none" if time_ is None else wall_clock(time_, zone=True)
+    return "none" if time_ is None else wall_clock(time_)
 
 
 def _show(found: Summary) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     import msgspec
 
     from headway.scheduler import Scheduler
+    from headway.service.protocol import Question, Reply
     from headway.state import PoolState
+
+Answer = TypeVar("Answer")
 
 _OPTIONS = [
     click.option("-c", "--config", "config_path", type=click.Path(path_type=Path),
@@ -46,9 +49,9 @@ def last_run_options(function: Any) -> Any:
     return function
 
 
-_JOURNAL_ONLY = click.option(
+JOURNAL_ONLY = click.option(
     "--journal-only", is_flag=True,
-    help="Do not ask the daemon; repeat the last recorded run of the configuration's journal to its end.",
+    help="Do not ask the daemon; read the configuration's journal.",
 )  # fmt: skip
 #: Seconds for which the daemon may take to answer, and is waited for where it is not there.
 _PATIENCE, _ABSENCE = 15.0, 0.5
@@ -57,53 +60,71 @@ _PATIENCE, _ABSENCE = 15.0, 0.5
 def daemon_or_last_run_options(function: Any) -> Any:
     """The same for a command that asks the daemon first: ``-c`` may be left out, and there is
     ``journal_only``."""
-    for option in (_JOURNAL_ONLY, *reversed(_OPTIONS[1:]), daemon_config_option):
+    for option in (JOURNAL_ONLY, *reversed(_OPTIONS[1:]), daemon_config_option):
         function = option(function)
     return function
 
 
-def told_by_daemon(config_path: Path | None, name: str, pages: Callable[[int], str]) -> list[msgspec.Raw]:
-    """The answers of a plugin of the running daemon to a question, page by page; [], and why on standard
-    error, if no daemon answers and the journal can be read instead.
+def from_daemon(config_path: Path | None, ask: Callable[[Path], Answer]) -> Answer | None:
+    """What ``ask`` gets from the daemon at its socket; None, and why on standard error, if no daemon answers
+    and a configuration names a journal, which can be read instead.
 
-    ``pages``: the text of the question about the page that begins at a place. Raises :class:`UserError` with
-    what the daemon says is not there, and :class:`Failure` if nothing answers and no configuration names a
-    journal."""
+    Raises :class:`Failure` if nothing answers and there is no configuration."""
+    journal = config_path is not None or readable_config() is not None
+    try:
+        socket, _ = daemon_of(config_path)
+    except UserError as error:
+        if not journal:
+            raise
+        why = str(error)
+    else:
+        try:
+            return ask(socket)
+        except Failure as error:
+            if not journal:
+                raise
+            why = str(error)
+    say(f"From the journal: {why}", messages())
+    return None
+
+
+def found_by(socket: Path, question: Question) -> Reply:
+    """The daemon's reply to a question, which found something. Raises :class:`UserError` with what the daemon
+    says is not there, :class:`Failure` if there is no answer."""
+    from headway.service.client import ask
+
+    reply = ask(socket, question, timeout=_PATIENCE, patience=_ABSENCE)
+    if reply.outcome == "unknown":
+        raise UserError(reply.reason)
+    if reply.found is None:
+        raise Failure(f"the daemon has no answer: {reply.reason}")
+    return reply
+
+
+def told_by_daemon(config_path: Path | None, name: str, pages: Callable[[int], str]) -> list[msgspec.Raw]:
+    """The answers of a plugin of the running daemon to a question, page by page; [] if the journal is to be
+    read (:func:`from_daemon`). ``pages``: the text of the question about the page that begins at a place."""
     import msgspec
 
-    from headway.service.client import ask
     from headway.service.protocol import PluginQuestion, Told
 
     class _Next(msgspec.Struct):
         next: int | None = None
 
-    found: list[msgspec.Raw] = []
-    place: int | None = 0
-    journal = config_path is not None or readable_config() is not None
-    try:
-        try:
-            socket, _ = daemon_of(config_path)
-        except UserError as error:
-            if not journal:
-                raise
-            raise Failure(str(error)) from error
+    def ask_all(socket: Path) -> list[msgspec.Raw]:
+        found: list[msgspec.Raw] = []
+        place: int | None = 0
         while place is not None:
-            asked = PluginQuestion(name, pages(place))
-            reply = ask(socket, asked, timeout=_PATIENCE, patience=_ABSENCE)
-            if reply.outcome == "unknown":
-                raise UserError(reply.reason)
+            reply = found_by(socket, PluginQuestion(name, pages(place)))
             if not isinstance(reply.found, Told):
-                raise Failure(f"the daemon has no answer: {reply.reason}")
+                raise Failure(f"the daemon has another answer to the question {name!r}")
             if not found and reply.reason:
                 say(reply.reason, messages())
             found.append(reply.found.answer)
             place = msgspec.json.decode(reply.found.answer, type=_Next).next
-    except Failure as error:
-        if found or not journal:
-            raise
-        say(f"From the journal: {error}", messages())
-        return []
-    return found
+        return found
+
+    return from_daemon(config_path, ask_all) or []
 
 
 def repeat_last_run(

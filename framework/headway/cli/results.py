@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headway.cli.as_json import printed_json
-from headway.cli.common import console, messages, say
+from headway.cli.common import console, messages, say, wall_clock
 from headway.errors import UserError, nearest
 from headway.inputs.extras import need_parquet, need_report
 
@@ -83,7 +84,8 @@ def list_(context: click.Context) -> None:
     table = Table("campaign", "name", "emulations", "version", "stored", box=None, pad_edge=False)
     with closing(_opened(context)) as database:
         for one in database.campaigns():
-            table.add_row(str(one.id), one.name, str(one.emulations), one.version, one.stored)
+            stored = wall_clock(datetime.fromisoformat(one.stored).timestamp())
+            table.add_row(str(one.id), one.name, str(one.emulations), one.version, stored)
     console().print(table)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from headway.config import Config
 from headway.errors import HeadwayError
 from headway.journal.latencies import LatencyMeter
+from headway.journal.planned import LivePlans
 from headway.model.modes import Mode
 from headway.service import Inbox, Server
 from headway.service.answers import Answers
@@ -62,7 +63,13 @@ class Users:
             letters=letters,
             full_job_id=full_job_id,
             answers=Answers(
-                config.service.private, tell_time, full_job_id, adapter.outages, adapter.starts_waiting
+                config.service.private,
+                tell_time,
+                full_job_id,
+                adapter.outages,
+                adapter.starts_waiting,
+                meter.summary,
+                LivePlans(cluster, str(config.mode), carried_out=config.mode is Mode.DRIVE),
             ),
         )
         if before is not None and before.leaves_to(self):

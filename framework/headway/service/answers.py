@@ -6,7 +6,7 @@ written down, and no command is given to a batch system.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -23,6 +23,8 @@ from headway.inquiry.jobs import Sees, Wanted, everything, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.pools import pool_list
 from headway.inquiry.sentences import job_lines
+from headway.journal.latency_summary import LatencySummary
+from headway.journal.planned import LivePlans
 from headway.model.questions import Question
 from headway.scheduler import Scheduler, plain_clock
 from headway.service import protocol
@@ -39,6 +41,7 @@ _OwnQuestion = (
     | protocol.Pools
     | protocol.Datasets
     | protocol.Cycle
+    | protocol.Starts
 )
 #: Bytes of a reply beside a plugin's answer, at most.
 _ENVELOPE = 1024
@@ -60,6 +63,10 @@ class Answers:
     full_job_id: Callable[[str], str] = str
     outages: Callable[[], Sequence[Outage]] = tuple
     starts_waiting: Callable[[], Sequence[StartsWait]] = tuple
+    #: How long the cluster takes.
+    latencies: Callable[[], Mapping[str, LatencySummary]] = dict
+    #: How good plans were; None: nobody counts.
+    plans: LivePlans | None = None
     _cycle: Cycle | None = field(default=None, init=False)
     #: In monitor mode: the starts that were wished for, by job.
     _wished: dict[str, Start] = field(default_factory=dict, init=False)
@@ -67,6 +74,8 @@ class Answers:
     def note(self, cycle: Cycle, scheduler: Scheduler) -> None:
         """A cycle is over."""
         self._cycle = cycle
+        if self.plans is not None:
+            self.plans.cycle(cycle.now, cycle.events, cycle.decisions, cycle.outcomes)
         if scheduler.wished or self._wished:
             starts = {one.job_id: one for one in cycle.decisions if isinstance(one, Start)}
             known = {**self._wished, **starts}
@@ -142,6 +151,10 @@ class Answers:
                 if (catalogue := inquiry.state.catalogue) is None:
                     raise Unknown("no sites are configured")
                 return dataset_list(catalogue)
+            case protocol.Starts():
+                if self.plans is None:
+                    raise Unknown("nobody counts planned starts here")
+                return self.plans.report(self.latencies())
             case protocol.Cycle():
                 assert self._cycle is not None
                 return cycle_report(inquiry, self._cycle, sees)

@@ -19,6 +19,7 @@ from headway.inquiry.reports import (
     PoolReport,
 )
 from headway.journal.latency_summary import LatencySummary
+from headway.journal.starts_report import StartsReport
 
 #: Bytes of a line, at most.
 MAX_REQUEST = 16 * 1024
@@ -125,6 +126,10 @@ class Datasets(_Request, frozen=True):
     """All datasets, copies on their way and stores."""
 
 
+class Starts(_Request, frozen=True):
+    """How good plans were since the daemon began."""
+
+
 class PluginQuestion(_Request, frozen=True):
     """Something that only a plugin knows, such as ``shares``; ``text`` is JSON, which the plugin checks."""
 
@@ -133,7 +138,7 @@ class PluginQuestion(_Request, frozen=True):
 
 
 #: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
-Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets | PluginQuestion
+Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets | Starts | PluginQuestion
 AnyRequest = Elastic | Reserve | Unreserve | Plugin | Status | Question
 
 
@@ -218,7 +223,9 @@ class Told(msgspec.Struct, frozen=True, tag="told", tag_field="found"):
 
 
 #: What a question finds.
-Found = Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport | DatasetList | Told
+Found = (
+    Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport | DatasetList | StartsReport | Told
+)
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

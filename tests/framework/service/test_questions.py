@@ -25,6 +25,7 @@ from headway.events import Event, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.inquiry import explain
 from headway.journal import Journal, RunInfo
+from headway.journal.planned import LivePlans
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
 from headway.model.questions import Question
@@ -430,6 +431,14 @@ def test_a_client_that_asks_a_daemon_that_is_not_there_waits_no_longer_than_it_s
     with pytest.raises(Failure, match="no daemon answers"):
         ask(tmp_path / "none.sock", p.Pools(), patience=0.2)
     assert time.monotonic() - began < 2.5
+
+
+def test_how_good_plans_were_is_counted_as_they_are_made(daemon: Callable[..., Daemon]) -> None:
+    ours = daemon(*QUEUE, plans=LivePlans("cluster", "drive", carried_out=True))
+    ours.settled()
+    found = ours.found(p.Starts())
+    assert (found.cluster, found.since, found.until) == ("cluster", 1.0, 2.0)
+    assert (found.starts["drive"].planned, found.starts["drive"].began) == (1, 1)
 
 
 class Weather:

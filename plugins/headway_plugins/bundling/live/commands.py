@@ -433,7 +433,7 @@ def _last_word(place: Place) -> str:
 def _log(text: str) -> None:
     # A full disk is no reason to leave the bundle alone.
     with contextlib.suppress(OSError):
-        click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", err=True)
+        click.echo(f"{wall_clock(time.time())} {text}", err=True)
 
 
 # ---------------------------------------------------------------------- looking after
