@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.asking import JobId
+from headway.cli import common
+from headway.cli.as_json import json_option, say_json
+from headway.cli.asking import JobId, daemon_of
 from headway.cli.common import (
     adapter_option,
+    daemon_config_option,
     examples,
     measured_latencies,
     messages,
     named_config,
     plugin_option,
     reaching_the_cluster,
+    readable_config,
     say,
     set_up_log,
-    site_config_option,
     wall_clock,
     when,
 )
@@ -30,18 +32,15 @@ from headway.cli.known_replicas import known_replicas
 from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
+    from headway.cli.explanation import Told
     from headway.config import Adapters, Config
     from headway.emulation.live_copy import Copy
     from headway.journal import HistoryEntry
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, Plugins
 
-#: Seconds for which the daemon is asked what its starts wait for; and what it knows of a job, which it tells
-#: after the cycle that goes on.
+#: Seconds for which the daemon is asked what its starts wait for.
 _DAEMON_PATIENCE = 2.0
-_ANSWER_PATIENCE = 10.0
-#: Seconds for which a daemon is waited for that is not there.
-_ABSENCE_PATIENCE = 0.5
 #: So many elements of an array that is over are named.
 _ELEMENTS = 10
 
@@ -49,14 +48,14 @@ _ELEMENTS = 10
 @click.command(
     "explain",
     epilog=examples(
-        "headway explain 4711 -c site.yaml                  as the daemon knows it",
+        "headway explain 4711                               as the daemon knows it",
         "headway explain 4711 -c site.yaml --fresh          by a look at the cluster",
         "headway explain 4711 -c site.yaml --journal-only   as the last run ended",
         "headway explain 4711 --journal dry-run.db          as a dry run ended",
     ),
 )
 @click.argument("job_id", metavar="JOB", type=JobId())
-@site_config_option
+@daemon_config_option
 @plugin_option
 @adapter_option
 @click.option("--fresh", is_flag=True,
@@ -66,6 +65,7 @@ _ELEMENTS = 10
 @click.option("--journal", "journal_path", metavar="JOURNAL",
               help="The same of this journal, a SQLite file or a database URL, such as a dry run's. "
               "No configuration is needed.")  # fmt: skip
+@json_option("headway.cli.explanation:Explanation", "Print the same as JSON; times are seconds since 1970.")
 def command(
     job_id: str,
     config_path: Path | None,
@@ -74,51 +74,90 @@ def command(
     fresh: bool,
     journal_only: bool,
     journal_path: str | None,
+    as_json: bool,
 ) -> None:
-    """Tell why JOB waits, what it waits for, and when it is expected to start; of a job array, what
-    becomes of its elements.
+    """Tell why JOB waits, which jobs are before it, when it is expected to start, and what would let it start
+    now; of a job array, what becomes of its elements.
 
-    Asks the running daemon, which tells what it planned in its last cycle. If none answers, with --fresh or
-    --plugin, or for the first job of a queue without a planned start, looks at the cluster instead (changing
-    nothing), asks the configured plugins what they would do now, and emulates what follows. What the journal
-    says about the job comes last, where it can be read. Times of a recorded dry run are seconds of its own
-    clock.
+    Asks the running daemon, which tells what it planned in its last cycle, and how that changed. Without a
+    configuration that can be read, its socket is enough. If none answers, with --fresh or --plugin, or for
+    the first job of a queue without a planned start, looks at the cluster instead (changing nothing), asks
+    the configured plugins what they would do now, and emulates what follows. What the journal says about the
+    job comes last, where it can be read. Times of a recorded dry run are seconds of its own clock.
     """
-    from headway.config import load_config
-
-    told = None
+    path = config_path if config_path is not None else readable_config()
+    if journal_path is None and path is None:
+        _without_configuration(job_id, fresh=fresh, plugins=bool(plugin_files), journal=journal_only,
+                               as_json=as_json)  # fmt: skip
+        return
+    told: Told | None = None
     if journal_path is not None:
         journal = journal_path
-        job_id, lines = _from_journal(journal, *_installed(plugin_files, adapter_files), job_id)
+        told = _from_journal(journal, *_installed(plugin_files, adapter_files), job_id)
     else:
-        path = named_config(config_path)
+        from headway.cli.explanation import from_daemon
+        from headway.config import load_config
+
         # For the daemon's answer, neither plugins nor the adapter are needed here.
+        path = named_config(path)
         config = load_config(path, None)
         journal = config.journal
         if journal_only:
             set_up_log(config.log)
-            job_id, lines = _from_journal(journal, *_installed(plugin_files, adapter_files), job_id)
+            told = _from_journal(journal, *_installed(plugin_files, adapter_files), job_id)
         else:
-            told, why = (None, "") if fresh or plugin_files else _from_daemon(config, job_id)
+            why = ""
+            if not (fresh or plugin_files):
+                several = len(config.clusters_by_place()) > 1
+                told, why = from_daemon(config.socket_path(), job_id, several)
             if told is None or told.is_unplanned_head:
-                known = _installed(plugin_files, adapter_files)
-                told, job_id, lines = _looked_at(path, *known, job_id, told, why)
-            else:
-                job_id, lines = told.job_id, told.lines
-    history, failure = _history(journal, job_id, needed=told is None)
+                told = _looked_at(path, *_installed(plugin_files, adapter_files), job_id, told, why)
+    _tell(told, journal, recorded=journal_only or journal_path is not None, as_json=as_json)
+
+
+def _without_configuration(job_id: str, *, fresh: bool, plugins: bool, journal: bool, as_json: bool) -> None:
+    """What the daemon says whose socket is all that the user has of it."""
+    from headway.cli.explanation import from_daemon
+
+    for asked, option in ((fresh, "--fresh"), (plugins, "--plugin"), (journal, "--journal-only")):
+        if asked:
+            raise UserError(
+                f"{option} needs a configuration: expected -c FILE, or HEADWAY_CONFIG in the environment; "
+                f"found none that can be read ({', '.join(map(str, common.CONFIGS))})"
+            )
+    told, why = from_daemon(daemon_of(None)[0], job_id, several=True)
+    if told is None:
+        raise UserError(why)
+    if as_json:
+        say_json(told.explanation)
+        return
+    for line in told.lines:
+        say(line)
+
+
+def _tell(told: Told, journal: str, *, recorded: bool, as_json: bool) -> None:
+    """Print what is known of a job, and what the journal says about it."""
+    job_id, lines = told.explanation.id, told.lines
+    of_daemon = told.explanation.says == "daemon"
+    history, failure = _history(journal, job_id, needed=not of_daemon)
     if not lines and not history:
         if elements := _elements(journal, job_id):
             few = ", ".join(elements[:_ELEMENTS]) + (", ..." if len(elements) > _ELEMENTS else "")
             say(f"No element of job array {job_id} is in the cluster's queue any more.")
             say(f"The journal tells of {few}.")
             return
-        if journal_only or journal_path is not None:
-            raise UserError(f"job {job_id!r} is not known to the journal {journal}")
-        raise UserError(f"job {job_id!r} is known neither to the cluster nor to the journal {journal}")
+        where = "to the journal" if recorded else "neither to the cluster nor to the journal"
+        known = "not known" if recorded else "known"
+        raise UserError(f"job {job_id!r} is {known} {where} {journal}")
+    if as_json:
+        import msgspec
+
+        say_json(msgspec.structs.replace(told.explanation, history=tuple(history), last_failure=failure))
+        return
     for line in lines or [f"Job {job_id} is not in the cluster's queue any more."]:
         say(line)
     if lines and failure:
-        say(f"Its last start failed: {failure}.{'' if told else ' The daemon goes by that, too.'}")
+        say(f"Its last start failed: {failure}.{'' if of_daemon else ' The daemon goes by that, too.'}")
     if history:
         say("From the journal:")
         for line in history:
@@ -149,71 +188,29 @@ def _configured(path: Path, adapters: Adapters) -> Config:
     return config
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What the running daemon says of a job."""
-
-    #: Its whole id.
-    job_id: str
-    lines: list[str]
-    #: It is the first in its queue, and without a planned start: a policy books it once other jobs could be
-    #: backfilled. A fresh look foretells its start.
-    is_unplanned_head: bool
-
-
-def _from_daemon(config: Config, job_id: str) -> tuple[_Told | None, str]:
-    """What the running daemon says of a job; None if it says nothing, and why, if there may be a daemon."""
-    from headway.service.client import ask
-    from headway.service.protocol import Explain, Explained
-
-    path = config.socket_path()
-    if path is None:
-        return None, ""
-    try:
-        reply = ask(path, Explain(job_id), timeout=_ANSWER_PATIENCE, patience=_ABSENCE_PATIENCE)
-    except Failure as error:
-        return None, str(error)
-    found = reply.found
-    if not isinstance(found, Explained) or reply.as_of is None:
-        return None, f"the daemon has no answer ({reply.reason or reply.outcome})"
-    lines = list(found.sentences)
-    job = found.job
-    unplanned = job is not None and job.position is not None and job.planned_start is None
-    if unplanned:
-        lines.append("The daemon has planned no start for it yet; `headway explain --fresh` foretells one.")
-    several = len(config.clusters_by_place()) > 1
-    lines += [f"{f'{wait.cluster}: ' if several else ''}{wait.sentence}." for wait in found.starts_waiting]
-    lines += [
-        f"{outage.cluster} has not answered since {wall_clock(outage.since)}: {outage.message}."
-        for outage in found.outages
-    ]
-    lines.append(f"So says the daemon, as of its cycle at {wall_clock(reply.as_of)}.")
-    return _Told(found.id, lines, unplanned and job is not None and job.position == 1), ""
-
-
 def _looked_at(
-    path: Path, catalogue: Catalogue, adapters: Adapters, job_id: str, told: _Told | None, why: str
-) -> tuple[_Told | None, str, list[str]]:
-    """What a fresh look at the cluster says in the place of ``told``, which the daemon says: None, the job's
-    whole id and the sentences. ``told`` itself where the cluster is out of the user's reach. ``why`` the
-    daemon said nothing is said first."""
+    path: Path, catalogue: Catalogue, adapters: Adapters, job_id: str, told: Told | None, why: str
+) -> Told:
+    """What a fresh look at the cluster says in the place of ``told``, which the daemon says. ``told`` itself
+    where the cluster is out of the user's reach. ``why`` the daemon said nothing is said first."""
     config = _configured(path, adapters)
     if why:
         say(f"Looking at the cluster: {why}", messages(), style="yellow")
     try:
         with reaching_the_cluster(path):
-            return None, *_from_cluster(config, catalogue, job_id)
+            return _from_cluster(config, catalogue, job_id)
     except HeadwayError:
         if told is None:
             raise
-        return told, told.job_id, told.lines
+        return told
 
 
-def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
-    """The job's whole id, and what the plugins make of the cluster as it is now."""
+def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> Told:
+    """What the plugins make of the cluster as it is now."""
+    from headway.cli.explanation import looked_up
     from headway.config import live_adapter
     from headway.emulation.live_copy import Copy
-    from headway.inquiry import explain, find_job
+    from headway.inquiry import Inquiry
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
     from headway.state.records import ON_NODES
@@ -234,27 +231,24 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
             wait_for_down_nodes=config.wait_for_down_nodes, tiers=config.tiers,
         )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
-    job_id = adapter.full_job_id(job_id, copy.cluster.name)
-    lines = explain(scheduler, job_id, wall_clock, wished)
+    told = looked_up(
+        Inquiry(scheduler, wall_clock, wished), adapter.full_job_id(job_id, copy.cluster.name), "cluster"
+    )
     for problem in scheduler.problems:
         if problem.traceback:
             say(f"Plugin {problem.plugin!r} failed in hook {problem.hook}: {problem.message}", messages(),
                 style="yellow")  # fmt: skip
-    if not lines:
-        return job_id, lines
-    job = find_job(scheduler, job_id)
-    if job is None or job.status not in ON_NODES:
-        lines += _starts_that_wait(config)
-    if job is None:
-        return job_id, lines
-    if plugins.implementations("promised") or plugins.requiring("policy"):
-        # A job with a promised time is told that time, whatever a forecast without promises would say; and
-        # a forecast without the batch system's own policy would be of another queue.
-        return job_id, lines
-    if job.entries is None and not scheduler.state.why_waiting(job):
+    job = told.job
+    if not told.lines or job is None:
+        return told.with_lines(_starts_that_wait(config) if told.lines else [])
+    more = [] if job.status in ON_NODES else _starts_that_wait(config)
+    # A job with a promised time is told that time, whatever a forecast without promises would say; and a
+    # forecast without the batch system's own policy would be of another queue.
+    promised = plugins.implementations("promised") or plugins.requiring("policy")
+    if not promised and job.entries is None and not scheduler.state.why_waiting(job):
         whatever = ", whatever is predicted," if scheduler.state.predict is not None else ""
-        lines.append(_forecast(config, catalogue, copy, cluster, job.id, whatever))
-    return job_id, lines
+        more.append(_forecast(config, catalogue, copy, cluster, job.id, whatever))
+    return told.with_lines(more)
 
 
 def _forecast(
@@ -326,24 +320,23 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
         return {}
 
 
-def _from_journal(
-    journal_path: str, catalogue: Catalogue, adapters: Adapters, job_id: str
-) -> tuple[str, list[str]]:
-    """The job's whole id, and what the last recorded run knew at its end."""
+def _from_journal(journal_path: str, catalogue: Catalogue, adapters: Adapters, job_id: str) -> Told:
+    """What the last recorded run knew at its end."""
+    from headway.cli.explanation import Explanation, Told, looked_up
     from headway.daemon.replay import config_of, repeating
-    from headway.inquiry import explain
+    from headway.inquiry import Inquiry
     from headway.journal import Journal
 
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         run = journal.last_run()
         if run is None:
-            return job_id, []
+            return Told(Explanation(job_id, "journal"), [])
         scheduler = repeating(run, catalogue, adapters)
         kind = adapters.get(config_of(run, adapters).cluster.adapter)
         job_id = kind.full_job_id(job_id, run.info.cluster.name)
         for cycle in journal.cycles(run.id):
             scheduler.step(cycle.now, cycle.events)
-    return job_id, explain(scheduler, job_id, when)
+    return looked_up(Inquiry(scheduler, when), job_id, "journal")
 
 
 def _history(journal_path: str, job_id: str, *, needed: bool) -> tuple[list[str], str]:

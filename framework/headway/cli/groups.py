@@ -29,5 +29,3 @@ def grouped(told: Iterable[tuple[str, Told]]) -> dict[str, list[tuple[str, str]]
         group, line = ("", said) if isinstance(said, str) else said
         found[GROUPS.get(group, OTHERS)].append((name, line))
     return {heading: rows for heading, rows in found.items() if rows}
-
-

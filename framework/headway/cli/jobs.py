@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import ask_daemon
@@ -81,6 +80,8 @@ def command(
     The running daemon answers from what it planned in its last cycle; the batch system is not asked. First
     come the jobs in the queue, in the daemon's order, then jobs outside of it, then jobs that run.
     """
+    from msgspec.structs import replace
+
     from headway.service.protocol import Jobs
 
     if everyone and user:
@@ -109,6 +110,8 @@ def command(
 
 def _fetched(ask: Callable[[Jobs], Any], wanted: Jobs, most: int | None) -> JobList:
     """All jobs that are wanted, or the first of them, of one cycle if that is possible."""
+    from msgspec.structs import replace
+
     for _ in range(_TRIES):
         found, pages, changed = _all_pages(ask, wanted, most)
         if not changed or pages > _FEW_PAGES:
@@ -121,6 +124,8 @@ def _fetched(ask: Callable[[Jobs], Any], wanted: Jobs, most: int | None) -> JobL
 
 def _all_pages(ask: Callable[[Jobs], Any], wanted: Jobs, most: int | None) -> tuple[JobList, int, bool]:
     """The jobs, on how many pages they were, and whether a cycle came between two pages."""
+    from msgspec.structs import replace
+
     from headway.inquiry.pages import MOST
     from headway.inquiry.reports import JobList, JobPage
 

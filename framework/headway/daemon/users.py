@@ -15,6 +15,7 @@ from headway.model.modes import Mode
 from headway.service import Inbox, Server
 from headway.service.answers import Answers
 from headway.service.limits import Allowance, Limits
+from headway.service.promises import Promises
 from headway.service.protocol import LetterCounts, Report
 from headway.service.server import Bound
 
@@ -47,6 +48,8 @@ class Users:
         self._log = log
         self._server: Server | None = None
         self._path = path = config.socket_path()
+        #: What was planned for jobs, over all runs of this process.
+        self.promises: Promises = before.promises if before is not None else Promises()
         if path is None:
             return
         full_job_id = partial(adapter.full_job_id, cluster=cluster)
@@ -70,6 +73,7 @@ class Users:
                 adapter.starts_waiting,
                 meter.summary,
                 LivePlans(cluster, str(config.mode), carried_out=config.mode is Mode.DRIVE),
+                self.promises,
             ),
         )
         if before is not None and before.leaves_to(self):

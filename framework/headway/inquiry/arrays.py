@@ -34,18 +34,18 @@ def array_lines(inquiry: Inquiry, array_id: str) -> list[str]:
         groups.setdefault(_what(inquiry, job), []).append(job)
     for what, jobs in sorted(groups.items(), key=lambda group: group[1][0].description.array_index or 0):
         lines.append(f"{what}: {_numbers(jobs)}.")
-    first = _first(groups.get("In the queue", ()))
+    first = _first(inquiry, groups.get("In the queue", ()))
     if first is not None:
         told = " ".join(in_queues(inquiry, first))
         lines.append(f"The first of these is {first.id}. {told}")
     return lines
 
 
-def _first(jobs: Sequence[Job]) -> Job | None:
+def _first(inquiry: Inquiry, jobs: Sequence[Job]) -> Job | None:
     """The job that is furthest ahead in its queue."""
     waiting = set(jobs)
     places = (
-        next(((at, job) for at, job in enumerate(domain.queue) if job in waiting), None)
+        next(((at, job) for at, job in enumerate(inquiry.queue(domain)) if job in waiting), None)
         for domain in dict.fromkeys([job.domain for job in jobs])
     )
     return min((place for place in places if place is not None), key=itemgetter(0), default=(0, None))[1]

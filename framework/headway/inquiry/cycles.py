@@ -10,8 +10,7 @@ from itertools import islice
 from headway.adapter import Outcome
 from headway.decisions import Decision
 from headway.events import Event
-from headway.inquiry.inquiry import Inquiry
-from headway.inquiry.jobs import Sees, everything
+from headway.inquiry.inquiry import Inquiry, Sees, everything
 from headway.inquiry.reports import CycleReport, DecisionReport
 
 #: Decisions that are told one by one.

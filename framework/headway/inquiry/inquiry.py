@@ -8,7 +8,15 @@ from functools import cached_property
 
 from headway.decisions import Decision, Start
 from headway.scheduler import Scheduler, plain_clock
-from headway.state import Job, State, Status
+from headway.state import Domain, Job, State, Status
+
+#: Whether the asking user may know of a job.
+Sees = Callable[[Job], bool]
+
+
+def everything(_: Job) -> bool:
+    """Every job may be seen."""
+    return True
 
 
 @dataclass(eq=False)
@@ -20,10 +28,28 @@ class Inquiry:
     clock: Callable[[float], str] = plain_clock
     #: Decisions that the scheduler made and that are not carried out: what would be done now.
     wished: Sequence[Decision] = ()
+    #: Of the other jobs, those are named that the asking user may see.
+    sees: Sees = everything
+
+    @property
+    def sees_all(self) -> bool:
+        return self.sees is everything
 
     @property
     def state(self) -> State:
         return self.scheduler.state
+
+    def queue(self, domain: Domain) -> Sequence[Job]:
+        """The jobs of a queue in the order in which the last cycle served them; behind these, the jobs that
+        came since."""
+        found = self._queues.get(domain.name)
+        if found is None:
+            found = self._queues[domain.name] = served_order(self.scheduler, domain)
+        return found
+
+    @cached_property
+    def _queues(self) -> dict[str, Sequence[Job]]:
+        return {}
 
     @cached_property
     def wished_starts(self) -> dict[str, Start]:
@@ -52,3 +78,12 @@ class Inquiry:
         for name, answer in self.scheduler.explanations(job, question, clock):
             if answer:
                 yield name, str(answer)
+
+
+def served_order(scheduler: Scheduler, domain: Domain) -> Sequence[Job]:
+    """See :meth:`Inquiry.queue`: where no plugin orders the queues anew, the queue as it is."""
+    if not scheduler.reorders:
+        return domain.queue
+    waiting = dict.fromkeys(domain.queue)
+    served = [job for job in scheduler.views[domain.name].queue if job in waiting]
+    return list(dict.fromkeys([*served, *waiting]))

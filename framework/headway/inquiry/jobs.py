@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from headway.inquiry.inquiry import Inquiry
+from headway.inquiry.bookings import Planned, planned_head
+from headway.inquiry.inquiry import Inquiry, Sees, everything
 from headway.inquiry.pages import page
 from headway.inquiry.queued import in_queues, without_place
 from headway.inquiry.reports import JobPage, JobReport, finite
@@ -17,9 +18,6 @@ from headway.state import Job, PoolState, State, Status
 from headway.state.choices import facing_pool, may_run_in, pools_of
 from headway.state.records import ON_NODES
 from headway.view import Booking
-
-#: Whether the asking user may know of a job.
-Sees = Callable[[Job], bool]
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,6 @@ class Wanted:
             )
 
         return is_wanted
-
-
-def everything(_: Job) -> bool:
-    """Every job may be seen."""
-    return True
 
 
 def job_report(inquiry: Inquiry, job: Job, position: int | None = None) -> JobReport:
@@ -90,17 +83,26 @@ def _with_reason(inquiry: Inquiry, job: Job, common: JobReport, position: int | 
         return replace(
             common, waits_because=outside.kind, why=" ".join(outside.sentences), waits_for=outside.jobs
         )
-    queue, cause, booking = job.domain.queue, why_in_queue(inquiry, job), first_booking(inquiry, job)
+    queue, cause, planned = inquiry.queue(job.domain), why_in_queue(inquiry, job), planned_start(inquiry, job)
     return replace(
         common,
         position=position if position is not None else queue.index(job) + 1,
         queue_length=len(queue),
-        planned_start=None if booking is None else finite(booking.start),
-        planned_placement=() if booking is None else booking.placement,
+        planned_start=None if planned is None else finite(planned.start),
+        planned_placement=() if planned is None else planned.placement,
         waits_because=cause.kind,
         why=" ".join(in_queues(inquiry, job, without_place) if job.choices else cause.sentences),
         waits_for=cause.jobs,
     )
+
+
+def planned_start(inquiry: Inquiry, job: Job) -> Planned | None:
+    """When and where the job is planned to start; None: nothing is planned for it."""
+    booking = first_booking(inquiry, job)
+    if booking is not None:
+        return Planned(job, booking.start, booking.placement)
+    domain = job.domain
+    return planned_head(inquiry.scheduler, domain) if inquiry.queue(domain)[0] is job else None
 
 
 def first_booking(inquiry: Inquiry, job: Job) -> Booking | None:
@@ -142,7 +144,7 @@ def _in_order(inquiry: Inquiry, status: str) -> Iterator[tuple[Job, int | None]]
     state = inquiry.state
     if status in ("", Status.PENDING.value):
         for domain in state.domains.values():
-            places = zip(domain.queue, itertools.count(1))
+            places = zip(inquiry.queue(domain), itertools.count(1))
             if state.in_several:
                 # A job of several pools is told once.
                 yield from (one for one in places if one[0].pool.domain is domain)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from headway.inquiry.inquiry import Inquiry
-from headway.inquiry.jobs import Sees, everything
+from headway.inquiry.inquiry import Inquiry, Sees, everything
 from headway.inquiry.pages import MOST, page
 from headway.inquiry.reports import NodePage, NodeReport
 

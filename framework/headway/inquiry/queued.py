@@ -22,7 +22,7 @@ def place_and_cause(inquiry: Inquiry, job: Job) -> list[str]:
     given = _given_now(inquiry, pool)
     more = f", of which jobs that start now get {given}" if given else ""
     return [
-        f"It is number {domain.queue.index(job) + 1} of {len(domain.queue)} in the queue{shared}; "
+        f"It is number {inquiry.queue(domain).index(job) + 1} of {len(domain.queue)} in the queue{shared}; "
         f"{inquiry.state.free_in(pool) + given} of {pool.total} processors are free{more}.",
         *why_in_queue(inquiry, job).sentences,
     ]

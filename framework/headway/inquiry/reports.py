@@ -145,6 +145,66 @@ class DecisionReport(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str = ""
 
 
+class BeforeReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The jobs before a job in its queue."""
+
+    #: How many, and for how many processors together.
+    jobs: int
+    processors: int = 0
+    #: Ids of the first of them, of those that the asking user may see.
+    named: tuple[str, ...] = ()
+
+
+class SoonerReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What would let a job start now, by the plan of the last cycle; ``change`` says which field is set."""
+
+    #: "limit" (it would start with at most this limit), "size" (with at most this size), "feature" (without
+    #: it), "resource" (with this in the place of the same of another type) or "pool" (there).
+    change: str
+    #: Seconds.
+    limit: float | None = None
+    #: Nodes ("size", 0: it names none) and processors.
+    nodes: int = 0
+    processors: int = 0
+    feature: str = ""
+    resource: str = ""
+    pool: str = ""
+
+
+class PlanChange(msgspec.Struct, frozen=True):
+    """A job's planned start became another one; absolute seconds."""
+
+    at: float
+    start: float
+
+
+class PromiseReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the daemon planned for a job that waits, over time; absolute seconds."""
+
+    #: When a start was first planned for it, and for when.
+    noted: float
+    first: float
+    #: Changes of more than a minute, and the last of them.
+    changes: int = 0
+    latest: tuple[PlanChange, ...] = ()
+    #: Nothing is known of before this time: the daemon began.
+    since: float = 0.0
+
+
+class PlansReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How good the planned starts of jobs were that began lately in a pool; seconds, early or late."""
+
+    pool: str
+    jobs: int
+    #: Between the first planned start and the start: half of the jobs, and 90 % of them, are within this.
+    half: float
+    most: float
+    #: The same of what was planned an hour before the start, of the jobs that were planned by then.
+    jobs_at_hour: int = 0
+    half_at_hour: float | None = None
+    most_at_hour: float | None = None
+
+
 class JobPage(msgspec.Struct, frozen=True, omit_defaults=True, tag="jobs", tag_field="found"):
     """Some of the jobs: first the queues in their order, then jobs outside of them, then jobs on nodes."""
 

@@ -43,7 +43,7 @@ class Passes:
         self._policies = self._schedule.implementations
         place = caller("place")
         self._placing = Placing(place, plugins)
-        self._has_order = bool(self._order_queue)
+        self.reorders = bool(self._order_queue)
         self._has_preparers = bool(self._prepare)
         #: The plugins that start and book, in configured order.
         self.policies = policies = [plugins.by_name[name] for name, _ in self._policies]
@@ -57,7 +57,7 @@ class Passes:
             for name, _ in hook.implementations
         )
         #: Every domain with a queue is looked at at each event, not only the domains that it concerns.
-        self.alert = self._anew or self._has_order
+        self.alert = self._anew or self.reorders
         state.ask_always = self.alert or any(name in any_event for name, _ in self._policies)
         #: Of each domain, by its name.
         self.views: Mapping[str, View] = {}
@@ -203,7 +203,7 @@ class Passes:
             domain.news.nothing_stands()
             self._prepare.all(view)
             return
-        if self._has_order:
+        if self.reorders:
             queue = self._ordered(domain.queue)
         if self._anew:
             domain.news.nothing_stands()

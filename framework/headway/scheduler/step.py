@@ -349,6 +349,11 @@ class Scheduler:
         return self._explain.each(job, question, job.domain.view, clock)
 
     @property
+    def reorders(self) -> bool:
+        """Whether a plugin orders the queues anew in each cycle (hook ``order_queue``)."""
+        return self._passes.reorders
+
+    @property
     def wished(self) -> Collection[str]:
         """In monitor mode: the jobs whose start was wished for and that had not started by the last step."""
         return self._wishes.starts

@@ -16,19 +16,24 @@ from headway.decisions import Start
 from headway.errors import Failure, UserError
 from headway.inquiry import Inquiry, find_job
 from headway.inquiry.arrays import array_lines, elements_of
+from headway.inquiry.before import before
 from headway.inquiry.bookings import booking_page
 from headway.inquiry.cycles import Cycle, cycle_report
 from headway.inquiry.datasets import dataset_list
-from headway.inquiry.jobs import Sees, Wanted, everything, job_page, job_report
+from headway.inquiry.inquiry import Sees, everything
+from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
+from headway.inquiry.outlook import plans_line, promise_lines
 from headway.inquiry.pools import pool_list
 from headway.inquiry.sentences import job_lines
+from headway.inquiry.sooner import sooner
 from headway.journal.latency_summary import LatencySummary
 from headway.journal.planned import LivePlans
 from headway.model.questions import Question
 from headway.scheduler import Scheduler, plain_clock
 from headway.service import protocol
 from headway.service.peer import Peer
+from headway.service.promises import Promises
 from headway.service.protocol import Explained, Found, OutageReport, Reply
 from headway.state import Job, Status
 
@@ -67,6 +72,8 @@ class Answers:
     latencies: Callable[[], Mapping[str, LatencySummary]] = dict
     #: How good plans were; None: nobody counts.
     plans: LivePlans | None = None
+    #: What was planned over time; an earlier run's, where this run follows it.
+    promises: Promises = field(default_factory=Promises)
     _cycle: Cycle | None = field(default=None, init=False)
     #: In monitor mode: the starts that were wished for, by job.
     _wished: dict[str, Start] = field(default_factory=dict, init=False)
@@ -76,6 +83,7 @@ class Answers:
         self._cycle = cycle
         if self.plans is not None:
             self.plans.cycle(cycle.now, cycle.events, cycle.decisions, cycle.outcomes)
+        self.promises.happened(cycle.events, scheduler.state)
         if scheduler.wished or self._wished:
             starts = {one.job_id: one for one in cycle.decisions if isinstance(one, Start)}
             known = {**self._wished, **starts}
@@ -83,7 +91,7 @@ class Answers:
 
     def reply(self, question: protocol.Question, peer: Peer, scheduler: Scheduler) -> Reply:
         """The answer to a question, after the scheduler's last step."""
-        inquiry = Inquiry(scheduler, self.tell_time, tuple(self._wished.values()))
+        inquiry = Inquiry(scheduler, self.tell_time, tuple(self._wished.values()), self._sees(peer))
         as_of = scheduler.state.now
         try:
             if isinstance(question, protocol.PluginQuestion):
@@ -171,7 +179,21 @@ class Answers:
             return Explained(job_id, tuple(array_lines(inquiry, job_id)), outages=outages)
         report = job_report(inquiry, job)
         starts = () if job.status in (Status.RUNNING, Status.SUSPENDED) else tuple(self.starts_waiting())
-        return Explained(job_id, tuple(job_lines(inquiry, job)), report, starts, outages)
+        # Bookings that this question made are on record too.
+        self.promises.planned(inquiry.scheduler)
+        planned = report.planned_start is not None
+        promise = self.promises.of(job.id) if planned else None
+        plans = self.promises.kept_in(job.pool.name) if planned else None
+        helps = sooner(inquiry, job)
+        remembered = [
+            *(promise_lines(promise, inquiry.clock) if promise is not None else ()),
+            *([plans_line(plans)] if plans is not None else ()),
+        ]
+        told = tuple(job_lines(inquiry, job, helps))
+        return Explained(
+            job_id, told, report, starts, outages, before(inquiry, job), promise, plans, tuple(remembered),
+            tuple(helps),
+        )  # fmt: skip
 
 
 def _known(inquiry: Inquiry, pool: str) -> None:

@@ -153,8 +153,11 @@ class Inbox:
 
     def answer_questions(self, scheduler: Scheduler) -> None:
         """Between two steps: answer the questions that wait, for :data:`ANSWERING` seconds at most."""
-        if not self._questions or not scheduler.cycles:
+        if not scheduler.cycles:
             # Before the first cycle nothing is known.
+            return
+        self._answers.promises.planned(scheduler)
+        if not self._questions:
             return
         end = perf_counter() + ANSWERING
         while perf_counter() < end:

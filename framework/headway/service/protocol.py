@@ -9,14 +9,18 @@ import msgspec
 from headway.adapter import StartsWait
 from headway.inquiry.pages import MOST
 from headway.inquiry.reports import (
+    BeforeReport,
     BookingPage,
     CycleReport,
     DatasetList,
     JobPage,
     JobReport,
     NodePage,
+    PlansReport,
     PoolList,
     PoolReport,
+    PromiseReport,
+    SoonerReport,
 )
 from headway.journal.latency_summary import LatencySummary
 from headway.journal.starts_report import StartsReport
@@ -214,6 +218,15 @@ class Explained(msgspec.Struct, frozen=True, omit_defaults=True, tag="explained"
     starts_waiting: tuple[StartsWait, ...] = ()
     #: Clusters that do not answer now.
     outages: tuple[OutageReport, ...] = ()
+    #: The jobs before it; None: it is in no queue.
+    before: BeforeReport | None = None
+    #: What was planned for it over time, and how good such plans were lately; None: not known.
+    promise: PromiseReport | None = None
+    plans: PlansReport | None = None
+    #: The same in sentences.
+    remembered: tuple[str, ...] = ()
+    #: What would let it start now.
+    sooner: tuple[SoonerReport, ...] = ()
 
 
 class Told(msgspec.Struct, frozen=True, tag="told", tag_field="found"):

@@ -133,25 +133,30 @@ class FlatView(View):
             self._ahead = ahead
         return self._ahead
 
+    def _opening_alone(self, job: Job) -> tuple[float, Placement]:
+        profile = self._for(job, self._state.profile(self.domain))
+        return self._earliest(profile, job, self._state.now, False), ()
+
     def _place_without(
         self,
         job: Job,
         gone: Collection[Job],
         over: Callable[[Job], bool] | None,
         lent: Collection[Job],
+        mine: Job,
     ) -> Placement | None:
         domain, state = self.domain, self._state
         now = state.now
         leave = [entry for other in (*gone, *lent) for where, entry in other.entries or () if where is domain]
         room = domain.free + sum(entry[2] for entry in leave)
         own = state.reservations.get(job.description.reservation)
-        if job.processors > room or not self._licences_without(job, gone, over):
+        if job.processors > room or not self._licences_without(job, gone, over, mine):
             return None
         if own is not None:
             freed = sum(entry[2] for entry in leave if state.inside(entry[3]) == own.id)
             fits = own.start <= now and now + job.expected_runtime <= own.end
             return () if fits and job.processors <= state.kept(domain, own) + freed else None
-        kept = [b for b in self.bookings if b.job is not job and not (over is not None and over(b.job))]
+        kept = [b for b in self.bookings if b.job is not mine and not (over is not None and over(b.job))]
         if not kept and not domain.reservations:
             # What is free only becomes more.
             return ()

@@ -115,6 +115,16 @@ class View:
         return self._bookings
 
     @property
+    def made_bookings(self) -> list[Booking]:
+        """Those of :attr:`bookings` that are made; the list is another one once they are gone."""
+        return self._bookings
+
+    @property
+    def owed(self) -> int:
+        """How many bookings are still to be made, at most: :attr:`bookings` makes them."""
+        return 0 if self._turns is None else self._turns.owed
+
+    @property
     def profile(self) -> Profile:
         """Free processors over time, all bookings and reservations taken out; a copy."""
         profile = self._state.profile(self.domain)
@@ -241,13 +251,13 @@ class View:
         return True
 
     def _licences_without(
-        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
+        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None, mine: Job
     ) -> bool:
         """As :meth:`place_without`, for the licences."""
         state = self._state
         if state.licences is None or not job.request.licences:
             return True
-        booked = (b for b in self._licensed_bookings(job) if over is None or not over(b.job))
+        booked = (b for b in self._licensed_bookings(mine) if over is None or not over(b.job))
         ahead = LicencesAhead(state, booked, self.resolution)
         for other in gone:
             ahead.give_back(other)
@@ -341,9 +351,12 @@ class View:
         over: Callable[[Job], bool] | None = None,
         lent: Collection[Job] = (),
         pool: PoolState | None = None,
+        instead_of: Job | None = None,
     ) -> Placement | None:
         """Where ``job`` could start now if these jobs had given back what they have in front (a job in
         ``lent`` its processors alone); None: not even then. ``()`` on a flat pool.
+
+        ``instead_of``: the job of the queue in whose place ``job`` is, which then has no booking.
 
         ``pool``: there alone, of several that the job was sent to; None: in the first of them where it could.
         The job faces the pool that is asked about while ``over`` is called.
@@ -352,9 +365,22 @@ class View:
         ``over`` is true. Before the domain's cycle the bookings of the last cycle count. Nothing is changed.
         """
         with facing_pool(job, pool or job.pool):
+            mine = instead_of or job
             if pool is not None:
-                return self._place_without(job, gone, over, lent)
-            return in_any_way(job, self.domain, lambda: self._place_without(job, gone, over, lent))
+                return self._place_without(job, gone, over, lent, mine)
+            return in_any_way(job, self.domain, lambda: self._place_without(job, gone, over, lent, mine))
+
+    def opening(self, job: Job) -> tuple[float, Placement] | None:
+        """When ``job`` could start at the earliest beside what runs and is reserved (absolute seconds,
+        infinity: never), and where; None where that is not known without booking: beside bookings, and of
+        jobs that take licences. Nothing is kept for it."""
+        if self._bookings or self.owed or job.request.licences or job.choices:
+            return None
+        return self._opening_alone(job)
+
+    def _opening_alone(self, job: Job) -> tuple[float, Placement]:
+        """As :meth:`opening`, where nothing is booked."""
+        raise NotImplementedError
 
     def _place_without(
         self,
@@ -362,8 +388,9 @@ class View:
         gone: Collection[Job],
         over: Callable[[Job], bool] | None,
         lent: Collection[Job],
+        mine: Job,
     ) -> Placement | None:
-        """As :meth:`place_without`, in the pool that the job faces."""
+        """As :meth:`place_without`, in the pool that the job faces, whatever is booked for ``mine``."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ two tiers

@@ -23,6 +23,7 @@ from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.node_fits import NodeFits
 from headway.view.releases import Releases
+from headway.view.timeline import Timeline
 
 if TYPE_CHECKING:
     from headway.state import Job
@@ -149,33 +150,53 @@ class NodePlans(NodeFits):
                     free = free.at_most(booking.room)
         return self._try(job, free, self.now, end, among=self._settled)
 
+    def _opening_alone(self, job: Job) -> tuple[float, Placement]:
+        start, placement, _ = self._first_opening(job, (), _INF)
+        return start, placement
+
     def _place_without(
         self,
         job: Job,
         gone: Collection[Job],
         over: Callable[[Job], bool] | None,
         lent: Collection[Job],
+        mine: Job,
     ) -> Placement | None:
-        if not self._licences_without(job, gone, over):
+        if not self._licences_without(job, gone, over, mine):
             return None
         now = self._state.now
         end = now + job.expected_runtime
+        if mine is not job and self._ahead is not None and over is None and not (gone or lent):
+            free = self._state.nodes.free.at_most(self._ahead_beside(self.booked(mine), now, end))
+        else:
+            free = self._free_without(mine, end, gone, over, lent)
+        return self._try(job, free, now, end, among=self._settled)
+
+    def _free_without(
+        self,
+        mine: Job,
+        end: float,
+        gone: Collection[Job],
+        over: Callable[[Job], bool] | None,
+        lent: Collection[Job],
+    ) -> Free:
+        """What each node would have left until ``end``, bookings taken out: see :meth:`place_without`."""
         free = self._state.nodes.free.copy()
         for other in gone:
             self._give_back(other, free)
         for other in lent:
             self._lend(other, free)
-        mine: Booking | None = None
+        own: Booking | None = None
         for booking in self.bookings:
-            if booking.job is job:
-                mine = booking
+            if booking.job is mine:
+                own = booking
                 continue
             yields = over is not None and over(booking.job)
             if not yields and booking.room is not None and end > booking.start:
                 room = booking.room.copy()
-                if mine is not None and mine.start <= booking.start < mine.start + job.expected_runtime:
+                if own is not None and own.start <= booking.start < own.start + mine.expected_runtime:
                     # It was made after the job's own, so it lacks what that keeps.
-                    room.take_at(job.request, self._state.nodes.locate(mine.placement, passing=True), -1)
+                    room.take_at(mine.request, self._state.nodes.locate(own.placement, passing=True), -1)
                 for other in gone:
                     if other.expected_end > booking.start:
                         self._give_back(other, room)
@@ -183,7 +204,21 @@ class NodePlans(NodeFits):
                     if other.expected_end > booking.start:
                         self._lend(other, room)
                 free = free.at_most(room)
-        return self._try(job, free, now, end, among=self._settled)
+        return free
+
+    def _ahead_beside(self, own: Booking | None, start: float, end: float) -> Free:
+        """What each node has left at any moment of [start, end), as if this booking had not been made."""
+        timeline: Timeline = self._ahead
+        if own is None or own.room is None or not own.start < end:
+            return timeline.window(start, end)
+        over = own.start + own.job.expected_runtime
+        over = rounded_up(over, self.resolution) if self.resolution else over
+        begins = max(start, own.start)
+        free = timeline.window(begins, min(over, end))
+        free.take_at(own.job.request, self._state.nodes.locate(own.placement, passing=True), -1)
+        if start < begins:
+            free = free.at_most(timeline.window(start, begins))
+        return free.at_most(timeline.window(over, end)) if over < end else free
 
     def _book(self, job: Job, after: float | None, over: Collection[str], latest: float) -> Booking | None:
         self._leave_turns()

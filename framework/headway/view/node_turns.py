@@ -246,6 +246,11 @@ class NodeTurns:
 
     # ------------------------------------------------------------------ what callers see
 
+    @property
+    def owed(self) -> int:
+        """How many bookings are still to be made."""
+        return max(0, self._waiting(len(self._jobs)) - len(self._booked))
+
     def make_owed(self) -> None:
         """Make the bookings that are owed, and hand all of them out."""
         if self._making:

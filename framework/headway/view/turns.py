@@ -105,6 +105,11 @@ class Turns:
         """Whether bookings are still to be made."""
         return self._at < len(self._jobs) and len(self._plan) < self.depth
 
+    @property
+    def owed(self) -> int:
+        """How many, at most."""
+        return int(min(len(self._jobs) - self._at, self.depth - len(self._plan)))
+
     # ------------------------------------------------------------------ what a cycle does
 
     def go_on(self, jobs: Sequence[Job], reason: str) -> None:

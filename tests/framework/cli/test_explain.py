@@ -61,7 +61,7 @@ def test_a_journal_alone_explains_a_job_by_the_clock_of_its_run(headway: Headway
 
 def test_without_a_journal_or_a_configuration_both_are_named(headway: Headway) -> None:
     ran = headway("explain", 2)
-    assert ran.code == 2 and "Expected -c FILE, or HEADWAY_CONFIG" in ran.err
+    assert ran.code == 2 and "expected -c FILE, HEADWAY_CONFIG in the environment, or a daemon at" in ran.err
 
 
 def test_a_job_that_would_delay_the_head_is_told_so(headway: Headway, config: Path, recorded: None) -> None:

@@ -14,10 +14,14 @@ from commandline import Headway
 
 from headway import __version__
 from headway.adapter import StartsWait
+from headway.cli import asking, common
+from headway.cli.as_json import schema_of
 from headway.cli.common import wall_clock
+from headway.cli.explain import command
+from headway.cli.explanation import Explanation
 from headway.decisions import Start
 from headway.events import DecisionFailed, JobSubmitted
-from headway.inquiry.reports import JobReport
+from headway.inquiry.reports import BeforeReport, JobReport, PlansReport, PromiseReport, SoonerReport
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, Request
 from headway.model.modes import Mode
@@ -161,3 +165,70 @@ def test_the_journals_history_follows_and_a_journal_that_cannot_be_read_is_no_wo
     (tmp_path / "journal.db").write_bytes(b"no journal at all" * 100)
     ran = headway("explain", 15, "-c", config)
     assert ran.code == 0 and ran.out.endswith(f"as of its cycle at {wall_clock(AS_OF)}.\n")
+
+
+# ---------------------------------------------------------------------- the socket alone
+
+
+@pytest.fixture
+def alone(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answering]:
+    """A daemon at the socket of its unit, and no configuration that can be read."""
+    monkeypatch.delenv("HEADWAY_CONFIG", raising=False)
+    monkeypatch.setattr(common, "CONFIGS", ())
+    monkeypatch.setattr(asking, "SOCKET", tmp_path / "journal.db.sock")
+
+    def start(*given: Any, **more: Any) -> Answering:
+        _, inbox = site(*given, **more)
+        assert isinstance(inbox, Answering)
+        return inbox
+
+    return start
+
+
+def test_the_socket_alone_is_enough(alone: Any, headway: Headway) -> None:
+    inbox = alone(Explained("15", ("Job 15 waits.",), PLANNED, remembered=("It has stood.",)))
+    ran = headway("explain", 15)
+    said = f"So says the daemon, as of its cycle at {wall_clock(AS_OF)}."
+    assert (ran.code, ran.out.splitlines()) == (0, ["Job 15 waits.", "It has stood.", said])
+    assert inbox.asked == [Explain("15")]
+
+
+def test_of_a_job_that_the_user_may_not_see_nothing_is_said(alone: Any, headway: Headway) -> None:
+    alone(outcome="unknown", reason="no job of yours with the id '15' is in the cluster's queue")
+    ran = headway("explain", 15)
+    assert (ran.code, ran.out) == (2, "")
+    assert "no job of yours with the id '15'" in ran.err
+
+
+@pytest.mark.parametrize("option", ["--fresh", "--journal-only", "--plugin"])
+def test_what_needs_a_configuration_says_so(
+    alone: Any, headway: Headway, option: str, tmp_path: Path
+) -> None:
+    alone(Explained("15", ("Job 15 waits.",), PLANNED))
+    (tmp_path / "mine.py").write_text("class Mine:\n    '''Nothing.'''\n")
+    ran = headway("explain", 15, option, *([tmp_path / "mine.py"] if option == "--plugin" else []))
+    assert ran.code == 2 and f"{option} needs a configuration: expected -c FILE" in ran.err
+
+
+def test_json_has_the_daemons_answer_as_it_is(alone: Any, headway: Headway) -> None:
+    found = Explained(
+        "15", ("Job 15 waits.",), PLANNED, before=BeforeReport(2, 8, ("13", "14")),
+        promise=PromiseReport(AS_OF, AS_OF + 60), plans=PlansReport("batch", 9, 10.0, 20.0),
+        remembered=("It has stood.",), sooner=(SoonerReport("limit", limit=60.0),),
+    )  # fmt: skip
+    alone(found)
+    printed = headway("explain", 15, "--json").out
+    assert msgspec.json.decode(printed, type=Explanation) == Explanation(
+        "15", "daemon", ("Job 15 waits.", "It has stood."), AS_OF, PLANNED, found.before, found.promise,
+        found.plans, found.sooner,
+    )  # fmt: skip
+    assert schema_of(command) == msgspec.json.schema(Explanation)
+
+
+def test_json_of_a_fresh_look_has_the_same_shape(
+    headway: Headway, pretended_slurm: Callable[..., Path]
+) -> None:
+    ran = headway("explain", 15, "-c", pretended_slurm(), "--fresh", "--json")
+    found = msgspec.json.decode(ran.out, type=Explanation)
+    assert (found.id, found.says) == ("15", "cluster") and found.job is not None and found.job.id == "15"
+    assert found.sentences[0].startswith("Job 15 of alice asks for ")
