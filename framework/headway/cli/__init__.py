@@ -26,6 +26,8 @@ _COMMANDS = {
     "starts": ("operate", "starts", "Compare planned with real starts, from the journal."),
     "jobs": ("users", "jobs", "List my jobs: place, planned start, why each waits."),
     "explain": ("users", "explain", "Tell why a job waits, and its expected start."),
+    "when": ("users", "when", "Tell when a job would start, before it is submitted."),
+    "holes": ("users", "holes", "Tell what is free now, and for how long."),
     "elastic": ("users", "elastic", "Change a job's time limit or size, also while it runs."),
     "reserve": ("users", "reserve", "Reserve nodes or processors for a time."),
     "unreserve": ("users", "unreserve", "Give a reservation back."),

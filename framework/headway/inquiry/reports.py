@@ -304,3 +304,72 @@ class DatasetList(msgspec.Struct, frozen=True, tag="datasets", tag_field="found"
 
     datasets: tuple[DatasetReport, ...]
     stores: tuple[StoreReport, ...]
+
+
+class HoleReport(msgspec.Struct, frozen=True):
+    """What a job could have from now on that delays no booking."""
+
+    processors: int
+    #: Nodes of which all is free, or that have what was asked for on each; 0 on a pool without nodes.
+    nodes: int
+    #: When it ends (absolute seconds), and how long that is from the last cycle on; None: it has no end.
+    until: float | None
+    seconds: float | None
+
+
+class PoolHoles(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The holes of a pool, the largest first and the longest last."""
+
+    pool: str
+    holes: tuple[HoleReport, ...] = ()
+    #: Why there is none; "": there are some.
+    why: str = ""
+    #: The plan has not been made beyond this time, so a hole that ends then may be longer; None: it has.
+    known_until: float | None = None
+    #: Whether a hole has what was asked for in all; None: nothing was.
+    fits: bool | None = None
+
+
+class HoleList(msgspec.Struct, frozen=True, tag="holes", tag_field="found"):
+    """The holes of the pools, as the cluster lists these."""
+
+    pools: tuple[PoolHoles, ...]
+
+
+class SmallerRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A smaller request that would start earlier."""
+
+    #: What is asked for: nodes (0: not stated), processors, seconds.
+    nodes: int
+    processors: int
+    limit: float
+    #: When it would start (absolute seconds).
+    start: float
+
+
+class TrialReport(msgspec.Struct, frozen=True, omit_defaults=True, tag="trial", tag_field="found"):
+    """When a job would start if it was submitted now."""
+
+    #: Where it would start, or could.
+    pool: str
+    #: "now"; "planned": capacity would be kept for it; "foreseen": if no other job comes and all run as long
+    #: as they are planned with; "later": not before a time; "never".
+    outcome: str
+    #: When it would start, where that is planned or foreseen (absolute seconds).
+    start: float | None = None
+    #: Before this it does not start (absolute seconds), if no other job ends early.
+    not_before: float | None = None
+    #: Node -> processors on it, in pairs; empty on a pool without nodes, and where it is not known.
+    placement: Placement = ()
+    #: Its place in the queue (1: the first), and how many jobs are in that, with it.
+    position: int | None = None
+    queue_length: int | None = None
+    #: Why it would wait, as of :class:`JobReport`.
+    waits_because: str = ""
+    why: str = ""
+    waits_for: tuple[str, ...] = ()
+    #: With which account and QOS it was tried.
+    account: str = ""
+    qos: str = ""
+    #: The smaller requests that were tried and would start earlier, the earliest first.
+    smaller: tuple[SmallerRequest, ...] = ()

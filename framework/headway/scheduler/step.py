@@ -107,7 +107,8 @@ class Scheduler:
         self.notices = state.notices
         self.cycles = 0
         self.rng = np.random.default_rng(seed)
-        self._monitor = monitor
+        #: Its decisions are not carried out.
+        self.monitors = monitor
         self._cycle_seconds = cycle
         #: In batch mode: when the policies are asked next; None: nothing waits for that.
         self._due: float | None = None
@@ -137,7 +138,7 @@ class Scheduler:
         self._decided = self._caller("decided")
         self._has_observers = bool(self._observers)
         self._has_reactors = bool(self._react)
-        self._has_finishers = self._monitor or any((self._control, self._revise, self._veto, self._decided))
+        self._has_finishers = self.monitors or any((self._control, self._revise, self._veto, self._decided))
         self._answer = self._caller("answer")
         self._explain = self._caller("explain")
         #: The plugins' answers to users' questions; a :class:`headway.errors.UserError` is one.
@@ -147,7 +148,7 @@ class Scheduler:
         #: Of each plugin that promises: how often that had changed when it was asked last.
         self._promises = dict(self._promised.each())
         self._shutdown = self._caller("shutdown")
-        final = not (self._monitor or self._revise or self._veto)
+        final = not (self.monitors or self._revise or self._veto)
         self._gate = Gate(state, self.problems, final=final)
         self._passes = Passes(state, plugins, self._caller, self._gate, clock, self.rng)
         shown = self._observers.shows(JobSubmitted, JobStarted, JobEnded)
@@ -331,7 +332,7 @@ class Scheduler:
             return decisions
         if self._revise or self._veto:
             decisions = self._filter(decisions)
-        if self._monitor:
+        if self.monitors:
             decisions = self._retract(decisions)
         if decisions:
             self._decided.all(decisions, state)

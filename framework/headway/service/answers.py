@@ -20,15 +20,18 @@ from headway.inquiry.before import before
 from headway.inquiry.bookings import booking_page
 from headway.inquiry.cycles import Cycle, cycle_report
 from headway.inquiry.datasets import dataset_list
+from headway.inquiry.holes import HolesWanted, hole_list
 from headway.inquiry.inquiry import Sees, everything
 from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.outlook import plans_line, promise_lines
 from headway.inquiry.pools import pool_list
+from headway.inquiry.reports import HoleList
 from headway.inquiry.sentences import job_lines
 from headway.inquiry.sooner import sooner
 from headway.journal.latency_summary import LatencySummary
 from headway.journal.planned import LivePlans
+from headway.model import Request
 from headway.model.questions import Question
 from headway.scheduler import Scheduler, plain_clock
 from headway.service import protocol
@@ -47,9 +50,14 @@ _OwnQuestion = (
     | protocol.Datasets
     | protocol.Cycle
     | protocol.Starts
+    | protocol.Holes
 )
+#: The questions that are answered from memory.
+Answered = _OwnQuestion | protocol.PluginQuestion
 #: Bytes of a reply beside a plugin's answer, at most.
 _ENVELOPE = 1024
+#: Answers about holes that are kept until the next cycle.
+_KEPT = 256
 
 
 class Unknown(Exception):
@@ -77,6 +85,8 @@ class Answers:
     _cycle: Cycle | None = field(default=None, init=False)
     #: In monitor mode: the starts that were wished for, by job.
     _wished: dict[str, Start] = field(default_factory=dict, init=False)
+    #: The holes that were asked for after a cycle, and its number.
+    _holes: tuple[int, dict[protocol.Holes, HoleList]] = field(default_factory=lambda: (-1, {}), init=False)
 
     def note(self, cycle: Cycle, scheduler: Scheduler) -> None:
         """A cycle is over."""
@@ -89,7 +99,7 @@ class Answers:
             known = {**self._wished, **starts}
             self._wished = {job_id: start for job_id, start in known.items() if job_id in scheduler.wished}
 
-    def reply(self, question: protocol.Question, peer: Peer, scheduler: Scheduler) -> Reply:
+    def reply(self, question: Answered, peer: Peer, scheduler: Scheduler) -> Reply:
         """The answer to a question, after the scheduler's last step."""
         inquiry = Inquiry(scheduler, self.tell_time, tuple(self._wished.values()), self._sees(peer))
         as_of = scheduler.state.now
@@ -163,9 +173,24 @@ class Answers:
                 if self.plans is None:
                     raise Unknown("nobody counts planned starts here")
                 return self.plans.report(self.latencies())
+            case protocol.Holes():
+                _known(inquiry, question.pool)
+                return self._holes_of(inquiry, question)
             case protocol.Cycle():
                 assert self._cycle is not None
                 return cycle_report(inquiry, self._cycle, sees)
+
+    def _holes_of(self, inquiry: Inquiry, wanted: protocol.Holes) -> HoleList:
+        """They are the same for every user until the next cycle."""
+        cycle, known = self._holes
+        if cycle != inquiry.scheduler.cycles:
+            known = {}
+            self._holes = inquiry.scheduler.cycles, known
+        if wanted not in known:
+            if len(known) >= _KEPT:
+                known.clear()
+            known[wanted] = hole_list(inquiry, _holes_wanted(wanted))
+        return known[wanted]
 
     def _explained(self, inquiry: Inquiry, job_id: str, sees: Sees) -> Explained:
         """Raises :class:`Unknown` of a job that the user may not see as of one that is not there."""
@@ -194,6 +219,16 @@ class Answers:
             job_id, told, report, starts, outages, before(inquiry, job), promise, plans, tuple(remembered),
             tuple(helps),
         )  # fmt: skip
+
+
+def _holes_wanted(asked: protocol.Holes) -> HolesWanted:
+    each = Request(
+        1, asked.seconds, processors_per_node=asked.processors_per_node,
+        memory_per_node=asked.memory_per_node, memory_per_processor=asked.memory_per_processor,
+        gres_per_node=asked.gres_per_node, features=asked.features, licences=asked.licences,
+        exclusive=asked.exclusive,
+    )  # fmt: skip
+    return HolesWanted(each, asked.pool, asked.nodes, asked.processors, asked.seconds)
 
 
 def _known(inquiry: Inquiry, pool: str) -> None:

@@ -33,9 +33,10 @@ from headway.plugins import Problem
 from headway.plugins.calls import problem_of
 from headway.scheduler import Scheduler
 from headway.service import protocol
-from headway.service.answers import Answers
+from headway.service.answers import Answered, Answers
 from headway.service.peer import Peer
 from headway.service.protocol import LetterCounts, OddityReport, OutageReport, Reply, Report
+from headway.service.snapshots import Snapshots
 
 #: Requests that wait, at most.
 MAX_WAITING = 1000
@@ -65,6 +66,7 @@ class Inbox:
         letters: Callable[[], LetterCounts] = LetterCounts,
         full_job_id: Callable[[str], str] = str,
         answers: Answers | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
@@ -72,8 +74,10 @@ class Inbox:
         system rather than for processors, ``watts`` what nodes were measured to draw;
         ``letters`` what became of letters to users; ``latencies`` how long the cluster takes, asked on the
         scheduler's thread; ``full_job_id`` completes
-        the id of a job that a user names; ``answers`` makes the answers to questions."""
+        the id of a job that a user names; ``answers`` makes the answers to questions, ``snapshots`` those
+        to questions about jobs that are not submitted."""
         self._answers = answers if answers is not None else Answers()
+        self._snapshots = snapshots if snapshots is not None else Snapshots()
         self._full_job_id = full_job_id
         self._wake = wake
         self._report = report
@@ -165,13 +169,17 @@ class Inbox:
                 if not self._questions:
                     return
                 question, peer, future = self._questions.popleft()
-            if future.set_running_or_notify_cancel():
+            if not future.set_running_or_notify_cancel():
+                continue
+            if isinstance(question, protocol.When):
+                self._snapshots.ask(question, peer, scheduler, future)
+            else:
                 future.set_result(self._answered(question, peer, scheduler))
         with self._lock:
             self._woken_to_answer = True
         self._wake()
 
-    def _answered(self, question: protocol.Question, peer: Peer, scheduler: Scheduler) -> Reply:
+    def _answered(self, question: Answered, peer: Peer, scheduler: Scheduler) -> Reply:
         try:
             return self._answers.reply(question, peer, scheduler)
         except Exception as error:
@@ -206,6 +214,7 @@ class Inbox:
         for name, future in taken.items():
             future.set_result(_reply(scheduler.answer(name), cycle.decisions, cycle.outcomes))
         self._answers.note(cycle, scheduler)
+        self._snapshots.cycle()
         state = scheduler.state
         pools = tuple(pool_report(state, pool) for pool in state.pools.values())
         report = msgspec.structs.replace(
@@ -233,6 +242,7 @@ class Inbox:
         for future in self._taken.values():
             future.set_result(Reply("failed", "the daemon ended while it served the request"))
         self._taken.clear()
+        self._snapshots.close()
 
 
 def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> Event:

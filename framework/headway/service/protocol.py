@@ -13,6 +13,7 @@ from headway.inquiry.reports import (
     BookingPage,
     CycleReport,
     DatasetList,
+    HoleList,
     JobPage,
     JobReport,
     NodePage,
@@ -21,6 +22,7 @@ from headway.inquiry.reports import (
     PoolReport,
     PromiseReport,
     SoonerReport,
+    TrialReport,
 )
 from headway.journal.latency_summary import LatencySummary
 from headway.journal.starts_report import StartsReport
@@ -141,8 +143,48 @@ class PluginQuestion(_Request, frozen=True):
     text: Annotated[str, msgspec.Meta(max_length=12 * 1024)] = ""
 
 
+_Names = Annotated[tuple[_Name, ...], msgspec.Meta(max_length=64)]
+_Amounts = Annotated[tuple[tuple[_Name, _Count], ...], msgspec.Meta(max_length=64)]
+_Length = Annotated[float, msgspec.Meta(ge=0, le=1e10)]
+
+
+class _Wanted(_Request, frozen=True):
+    """What a job asks for. Numbers: 0 is not stated; memory in bytes."""
+
+    pool: _Name = ""
+    nodes: _Count = 0
+    #: In all, and on each node.
+    processors: _Count = 0
+    processors_per_node: _Count = 0
+    memory_per_node: _Count = 0
+    memory_per_processor: _Count = 0
+    gres_per_node: _Amounts = ()
+    features: _Names = ()
+    licences: _Amounts = ()
+    exclusive: bool = False
+    #: Its time limit.
+    seconds: _Length = 0.0
+
+
+class Holes(_Wanted, frozen=True):
+    """What is free now, and for how long, for a job that delays no job that is booked."""
+
+
+class When(_Wanted, frozen=True):
+    """When a job of the asking user would start that asks for this, its time limit among it."""
+
+    qos: _Name = ""
+    account: _Name = ""
+    #: The earliest start, absolute seconds; 0: at once.
+    begin: _Length = 0.0
+    #: Try smaller requests as well.
+    smaller: bool = True
+
+
 #: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
-Question = Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets | Starts | PluginQuestion
+Question = (
+    Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets | Starts | Holes | When | PluginQuestion
+)
 AnyRequest = Elastic | Reserve | Unreserve | Plugin | Status | Question
 
 
@@ -237,7 +279,17 @@ class Told(msgspec.Struct, frozen=True, tag="told", tag_field="found"):
 
 #: What a question finds.
 Found = (
-    Explained | JobPage | PoolList | NodePage | BookingPage | CycleReport | DatasetList | StartsReport | Told
+    Explained
+    | JobPage
+    | PoolList
+    | NodePage
+    | BookingPage
+    | CycleReport
+    | DatasetList
+    | StartsReport
+    | HoleList
+    | TrialReport
+    | Told
 )
 
 

@@ -27,6 +27,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.model import Placement
 from headway.resources import Bools, Ints
 from headway.state import Job, Status
 from headway.view.ahead import rounded_up
@@ -39,6 +40,10 @@ _INF = float("inf")
 _PENDING = Status.PENDING
 #: At least so many jobs are written into the arrays at a time.
 _CHUNK = 256
+
+
+def _go_on() -> None:
+    """All work is to be done."""
 
 
 class _Goal(msgspec.Struct, eq=False, gc=False):
@@ -145,14 +150,16 @@ class NodeTurns:
 
     # ------------------------------------------------------------------ what is in the way
 
-    def _clear(self, last: int, end: float) -> None:
-        """Book jobs before the place ``last`` until no job there is owed that could start before ``end``."""
+    def _clear(self, last: int, end: float, check: Callable[[], object] = _go_on) -> None:
+        """Book jobs before the place ``last`` until no job there is owed that could start before ``end``.
+        ``check`` is called before each of the longer steps, and may raise what ends this."""
         view = self._view
         # Each of these jobs is in the way of the one before it.
         goals = [_Goal(last, end)]
         while True:
             goal = goals[-1]
-            other = self._in_the_way(goal.last, goal.end)
+            check()
+            other = self._in_the_way(goal.last, goal.end, check)
             if other is not None:
                 goals.append(other)
                 continue
@@ -169,7 +176,7 @@ class NodeTurns:
             self._book(goal.last, goal.opening)
             goals.pop()
 
-    def _in_the_way(self, last: int, end: float) -> _Goal | None:
+    def _in_the_way(self, last: int, end: float, check: Callable[[], object]) -> _Goal | None:
         """The first job before the place ``last`` that is owed and could start before ``end``."""
         view = self._view
         if end <= view.now:
@@ -185,6 +192,7 @@ class NodeTurns:
             self._bound[at] = self._known_bound(at, job)
             if self._bound[at] >= end:
                 continue
+            check()
             opening = view._opening(job, view.now, (), end)
             if opening[0] < end:
                 return _Goal(at, self._end_of(job, opening[0]), opening, len(self._booked))
@@ -251,22 +259,57 @@ class NodeTurns:
         """How many bookings are still to be made."""
         return max(0, self._waiting(len(self._jobs)) - len(self._booked))
 
+    @property
+    def owes(self) -> bool:
+        """Whether bookings are still to be made."""
+        return self.owed > 0
+
+    @property
+    def booked(self) -> int:
+        """How many bookings are made."""
+        return len(self._booked)
+
+    def clear(self, end: float, check: Callable[[], object]) -> None:
+        """Make the bookings that are owed to jobs that could start before ``end``, so that what nodes have
+        left is known until then. ``check`` is called before each; what it raises passes through, and what was
+        made by then stays."""
+        if self._making or not self.owes:
+            return
+        self._making = True
+        try:
+            self._clear(self._booked_before(len(self._jobs)), end, check)
+        finally:
+            self._making = False
+
+    def planned(self, job: Job, check: Callable[[], object]) -> tuple[float, Placement] | None:
+        """When and where the job is to start, by its booking, which is made with those before it if it is
+        owed; None: it gets none. ``check`` is as for :meth:`clear`."""
+        if self.owes and not self._making and job not in self._booked and job in self._jobs:
+            self._make(self._booked_before(self._jobs.index(job) + 1), check)
+        made = self._booked.get(job)
+        return None if made is None else (made.start, made.placement)
+
+    def _make(self, last: int, check: Callable[[], object]) -> None:
+        """Make the bookings that are owed to jobs before the place ``last``."""
+        view = self._view
+        self._making = True
+        try:
+            self._timeline()
+            for at in range(last):
+                job = self._jobs[at]
+                if job not in self._begun and job not in self._booked:
+                    check()
+                    self._book(at, view._opening(job, view.now, (), _INF))
+        finally:
+            self._making = False
+
     def make_owed(self) -> None:
         """Make the bookings that are owed, and hand all of them out."""
         if self._making:
             return
-        view = self._view
         last = self._booked_before(len(self._jobs))
-        if len(self._booked) < self._waiting(len(self._jobs)):
-            self._making = True
-            try:
-                self._timeline()
-                for at in range(last):
-                    job = self._jobs[at]
-                    if job not in self._begun and job not in self._booked:
-                        self._book(at, view._opening(job, view.now, (), _INF))
-            finally:
-                self._making = False
+        if self.owes:
+            self._make(last, _go_on)
         if self._told != len(self._booked):
             self._told = len(self._booked)
             self._hand_out(last)

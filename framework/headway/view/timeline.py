@@ -58,6 +58,26 @@ class Timeline:
         first, last = self._steps(start, end)
         return max(self._sums[first:last])
 
+    def first_with(self, processors: int, start: float) -> float:
+        """The first time from ``start`` on at which all nodes together have so many free; infinity if there
+        is none."""
+        first, _ = self._steps(start, start)
+        steps = zip(self.times[first:], self._sums[first:], strict=True)
+        return next((max(time, start) for time, free in steps if free >= processors), _INF)
+
+    def levels_from(self, start: float) -> list[tuple[float, Free]]:
+        """What nodes have from ``start`` on, and at each later step; not copied, so of no use once something
+        is taken."""
+        first, _ = self._steps(start, start)
+        rows = enumerate(self._rows[first:], first)
+        return [
+            (
+                max(self.times[step], start),
+                Free(self._processors[row], self._memory[row], {k: v[row] for k, v in self._gres.items()}),
+            )
+            for step, row in rows
+        ]
+
     def window(self, start: float, end: float) -> Free:
         """The least that each node with a free processor at ``start`` has at any moment of [start, end), and
         what the other nodes have at ``start``; a new object."""

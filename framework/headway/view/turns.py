@@ -24,6 +24,7 @@ from operator import attrgetter
 
 import msgspec
 
+from headway.model import Placement
 from headway.resources.profile import Profile, next_after
 from headway.state import Job, RunningEntry, Status
 from headway.state.by_size import JobsBySize
@@ -38,6 +39,8 @@ _order = attrgetter("order")
 _FEW = 12
 #: So many waiting jobs are walked along in service order; of more jobs, the fitting jobs are found by size.
 _SHORT = 24
+#: Behind the order of every job, which begins with a number.
+_BEHIND_ALL: tuple[float, ...] = (_INF,)
 #: Seconds by which sums of times may be wrong.
 _ROUNDING = 1e-3
 
@@ -109,6 +112,11 @@ class Turns:
     def owed(self) -> int:
         """How many, at most."""
         return int(min(len(self._jobs) - self._at, self.depth - len(self._plan)))
+
+    @property
+    def booked(self) -> int:
+        """How many bookings are made."""
+        return len(self._plan) + len(self._early)
 
     # ------------------------------------------------------------------ what a cycle does
 
@@ -273,14 +281,16 @@ class Turns:
             found = _first(by_size, size, now, times[step] if step < count else _INF, found)
         return found
 
-    def _in_the_way(self, ahead: Ahead, job: Job, start: float, end: float, last: int) -> Job | None:
-        """The first job that is in the way of ``job``, which is to run in [start, end).
+    def _in_the_way(self, ahead: Ahead, job: Job | None, start: float, end: float, last: int) -> Job | None:
+        """The first job that is in the way of ``job``, which is to run in [start, end); None: of a job that
+        comes behind all jobs.
 
         Only jobs before the place ``last`` are booked. Where few bookings are owed before ``job``, they are
         made instead, and the caller is to look again: then the answer is ``job``.
         """
         jobs = self._jobs
-        last = bisect_left(jobs, job.order, self._at, last, key=_order)
+        if job is not None:
+            last = bisect_left(jobs, job.order, self._at, last, key=_order)
         owed = last - self._at
         if owed <= 0:
             return None
@@ -295,7 +305,7 @@ class Turns:
         """The first job before the place ``last`` that could run in one of these stretches (see
         :meth:`Ahead.spans`)."""
         jobs, by_size = self._jobs, self._view._by_size()
-        begin, bound = jobs[self._at].order, jobs[last].order
+        begin, bound = jobs[self._at].order, jobs[last].order if last < len(jobs) else _BEHIND_ALL
         found, early, at = None, self._early, 0
         for size in by_size.sizes(spans[-1][0]):
             while spans[at][0] < size:
@@ -343,6 +353,49 @@ class Turns:
         return ahead
 
     # ------------------------------------------------------------------ what callers see
+
+    def profile(self) -> Ahead:
+        """What is free beside what runs and the bookings that are made."""
+        return self._ahead if self._ahead is not None else self._profile()
+
+    def clear(self, end: float, check: Callable[[], object]) -> None:
+        """Make the bookings that are owed to jobs that could run at any moment from now to ``end``, so that
+        :meth:`profile` is right until then. ``check`` is called before each; what it raises passes through,
+        and what was made by then stays."""
+        if not self.owes:
+            return
+        if self._ahead is None:
+            self._ahead = self._as_it_was()
+        ahead, now = self._ahead, self._view.now
+        last = self._last_booked()
+        # Each of these jobs is in the way of the job before it; None: of the job that would come last.
+        chain: list[Job | None] = [None]
+        while chain:
+            check()
+            job, start, until = chain[-1], now, end
+            if job is not None:
+                start = ahead.earliest(job.processors, job.expected_runtime, now)
+                until = start + job.expected_runtime
+            other = self._in_the_way(ahead, job, start, until, last)
+            if other is not None and other is not job:
+                chain.append(other)
+            elif other is None:
+                chain.pop()
+                if job is not None:
+                    ahead.reserve(start, until, job.processors)
+                    self._early[job] = Planned(job, job.processors, job.expected_runtime, start)
+
+    def planned(self, job: Job, check: Callable[[], object]) -> tuple[float, Placement] | None:
+        """When the job is to start, by its booking, which is made with those before it if it is owed; None:
+        it gets none. ``check`` is as for :meth:`clear`."""
+        if self._ahead is None and self.owes:
+            self._ahead = self._as_it_was()
+        while self.owes and self._jobs[self._at].order <= job.order:
+            check()
+            assert self._ahead is not None
+            self._book_upto(self._ahead, self._at + 1)
+        made = self._early.get(job) or next((one for one in reversed(self._plan) if one.job is job), None)
+        return None if made is None else (made.start, ())
 
     def make_owed(self) -> None:
         """Make the bookings that are owed, and hand all of them out.

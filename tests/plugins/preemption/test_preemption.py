@@ -47,7 +47,7 @@ class Site:
         for decision in made:
             words.append({Start: "", Requeue: "-", Kill: "x", Signal: "~"}[type(decision)] + decision.job_id)
         starts = [ev.JobStarted(now, d.job_id, d.placement) for d in made if isinstance(d, Start)]
-        if starts and not self.scheduler._monitor:
+        if starts and not self.scheduler.monitors:
             words += self.step(now, *starts)
         return words
 

@@ -60,7 +60,7 @@ class Site:
         marks = {Start: "", Requeue: "-", Kill: "x", Signal: "~", Suspend: "z", Resume: "!"}
         words = [marks[type(decision)] + decision.job_id for decision in made]
         starts = [ev.JobStarted(now, d.job_id, d.placement) for d in made if isinstance(d, Start)]
-        if starts and not self.scheduler._monitor:
+        if starts and not self.scheduler.monitors:
             words += self.step(now, *starts)
         return words
 

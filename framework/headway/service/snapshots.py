@@ -1,0 +1,315 @@
+"""Answers that need a scheduler of their own: a copy of the daemon's, in a process that was forked off it.
+
+What would become of a job that is not submitted is known once the scheduler has been given the job, and a
+step cannot be taken back: plugins have state of their own. So the scheduler's thread forks. The forked
+process has the whole scheduler as it was after its last step, shares its memory until one of both writes, and
+closes everything that leads out: sockets, the journal, the log. It forks again for each job that is tried,
+so that each trial begins with the scheduler as it was. The daemon's scheduler sees nothing of all this.
+
+ scheduler's thread:  fork, not more often than every 50 times as long as a fork takes
+ thread `trials`:     a trial's words to the process, its answer back; ends what takes too long
+ forked process:      for each trial a process of its own, which ends after :data:`SECONDS`
+
+A forked process has no other threads, so it takes no lock of theirs: it computes, and writes to one pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import queue
+import resource
+import signal
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from headway.inquiry.reports import TrialReport
+from headway.inquiry.trial import OutOfTime
+from headway.scheduler import Scheduler
+from headway.service import protocol
+from headway.service.peer import Peer
+from headway.service.protocol import Reply, When
+from headway.service.trying import earlier, smaller, try_out
+
+#: Seconds of wall time for one answer, and how much longer the process may take before it is ended.
+SECONDS = 1.7
+_GRACE = 2.0
+_AGAIN = 0.1
+#: Of this time, the most that the whole request takes, if smaller requests are to be tried, and that each of
+#: these takes.
+_WHOLE, _EACH = 0.6, 0.15
+#: So many times as long as a fork took there is no other.
+_PAUSE = 50
+#: Trials that wait, at most.
+MOST = 32
+_NOTHING = "the trial ended without an answer; try again"
+#: So long an unused process stays, seconds.
+_IDLE = 5.0
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A trial, on its way to the process: of which user, and when it was asked (absolute seconds)."""
+
+    wanted: When
+    user: str
+    now: float
+
+
+@dataclass
+class Snapshot:
+    """A process with a copy of the scheduler as it was after a step."""
+
+    pid: int
+    connection: socket.socket
+    #: How many cycles there were, and the time of the last (absolute seconds).
+    cycles: int
+    as_of: float
+    #: When it was made, and when there may be another (:func:`time.perf_counter`).
+    made: float
+    outdated: float
+
+    def close(self) -> None:
+        """End the process."""
+        self.connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+class Snapshots:
+    """The trials of one scheduler. Asked on the scheduler's thread; answers come from a thread of its own."""
+
+    def __init__(self, clock: Callable[[], float] | None = None, seconds: float = SECONDS) -> None:
+        """``clock``: the cluster's time (absolute seconds); None: that of the last step. ``seconds`` of wall
+        time for one answer."""
+        self._clock = clock
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        #: The process that answers, if there is one.
+        self._snapshot: Snapshot | None = None
+        self._work: queue.SimpleQueue[tuple[Snapshot, Asked, Future[Reply]] | Snapshot | None]
+        self._work = queue.SimpleQueue()
+        self._waiting = 0
+        self._thread: threading.Thread | None = None
+
+    # ------------------------------------------------------------------ the scheduler's thread
+
+    def ask(self, wanted: When, peer: Peer, scheduler: Scheduler, future: Future[Reply]) -> None:
+        """Have a trial made; the reply comes later."""
+        with self._lock:
+            full = self._waiting >= MOST
+            self._waiting += not full
+        if full:
+            future.set_result(Reply("failed", f"{MOST} trials are waiting; try again later"))
+            return
+        try:
+            snapshot = self._current(scheduler)
+        except OSError as error:
+            self._done(future, Reply("failed", f"no process could be made for the trial: {error.strerror}"))
+            return
+        now = max(snapshot.as_of, self._clock() if self._clock is not None else snapshot.as_of)
+        self._work.put((snapshot, Asked(wanted, peer.user, now), future))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="headway-trials", daemon=True)
+            self._thread.start()
+
+    def cycle(self) -> None:
+        """A cycle is over: a process that is not needed any more ends."""
+        if self._snapshot is not None and perf_counter() >= max(
+            self._snapshot.outdated, self._snapshot.made + _IDLE
+        ):
+            self._retire()
+
+    def close(self) -> None:
+        """End all processes; trials that wait fail."""
+        self._retire()
+        if self._thread is not None:
+            self._work.put(None)
+            self._thread.join(self._seconds + _GRACE + 1.0)
+            self._thread = None
+
+    def _retire(self) -> None:
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is not None:
+            # After the trials that it has still to make.
+            self._work.put(snapshot)
+
+    def _current(self, scheduler: Scheduler) -> Snapshot:
+        """The process with the scheduler as it is now, or was a moment ago."""
+        known = self._snapshot
+        if known is not None and (known.cycles == scheduler.cycles or perf_counter() < known.outdated):
+            return known
+        self._retire()
+        self._snapshot = fork(scheduler, self._seconds)
+        return self._snapshot
+
+    # ------------------------------------------------------------------ the thread of trials
+
+    def _serve(self) -> None:
+        while (task := self._work.get()) is not None:
+            if isinstance(task, Snapshot):
+                task.close()
+            else:
+                snapshot, asked, future = task
+                self._done(future, self._answer(snapshot, asked))
+
+    def _answer(self, snapshot: Snapshot, asked: Asked) -> Reply:
+        try:
+            connection = snapshot.connection
+            connection.settimeout(self._seconds + _GRACE)
+            connection.sendall(msgspec.json.encode(asked) + b"\n")
+            said = _line(connection)
+            if said:
+                return protocol.read_reply(said)
+        except (OSError, msgspec.DecodeError):
+            pass
+        # Its next answer could be this trial's.
+        with contextlib.suppress(OSError):
+            snapshot.connection.shutdown(socket.SHUT_RDWR)
+        snapshot.cycles, snapshot.outdated = -1, 0.0
+        return Reply("failed", _NOTHING)
+
+    def _done(self, future: Future[Reply], reply: Reply) -> None:
+        with self._lock:
+            self._waiting -= 1
+        future.set_result(reply)
+
+
+def _line(connection: socket.socket) -> bytes:
+    said = b""
+    while not said.endswith(b"\n"):
+        more = connection.recv(65536)
+        if not more:
+            return b""
+        said += more
+    return said
+
+
+# ---------------------------------------------------------------------- the forked process
+
+
+def fork(scheduler: Scheduler, seconds: float) -> Snapshot:
+    """Fork a process that answers trials. Raises :class:`OSError` if none can be made."""
+    ours, theirs = socket.socketpair()
+    began = perf_counter()
+    with warnings.catch_warnings():
+        # Python warns of locks of other threads; the process takes none.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            pid = os.fork()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
+    if not pid:
+        _alone(lambda: _serve_trials(scheduler, theirs, seconds), theirs.fileno())
+    theirs.close()
+    done = perf_counter()
+    return Snapshot(
+        pid, ours, scheduler.cycles, scheduler.state.now, done, done + max(1.0, _PAUSE * (done - began))
+    )
+
+
+def _alone(work: Callable[[], object], keep: int) -> None:
+    """In a forked process: do the work with nothing open but ``keep``, and end."""
+    try:
+        # Nothing is collected, so nothing of the daemon's is closed or written twice.
+        gc.disable()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):
+            os.dup2(null, standard)
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2 and int(name) != keep:
+                with contextlib.suppress(OSError):
+                    os.close(int(name))
+        with contextlib.suppress(OSError):
+            os.nice(5)
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            # If memory is short, not the daemon goes.
+            file.write("1000")
+        work()
+    finally:
+        os._exit(0)
+
+
+def _serve_trials(scheduler: Scheduler, connection: socket.socket, seconds: float) -> None:
+    """Answer trials one by one until the daemon hangs up."""
+    connection.settimeout(None)
+    while line := _line(connection):
+        asked = msgspec.json.decode(line, type=Asked)
+        reply = _tried(scheduler, asked, time.monotonic() + seconds, seconds)
+        connection.sendall(protocol.write(reply))
+
+
+def _tried(scheduler: Scheduler, asked: Asked, end: float, seconds: float) -> Reply:
+    """The answer to a trial, with smaller requests that start earlier as far as there is time for them."""
+    wanted = asked.wanted
+    reply = _in_a_process(scheduler, asked, _WHOLE * seconds if wanted.smaller else seconds)
+    report = reply.found
+    if not isinstance(report, TrialReport) or report.outcome in ("now", "never") or not wanted.smaller:
+        return reply
+    found = []
+    for less in smaller(wanted):
+        left = min(end - time.monotonic(), _EACH * seconds)
+        if left <= 0:
+            break
+        other = _in_a_process(scheduler, msgspec.structs.replace(asked, wanted=less), left)
+        if (one := earlier(less, other, report)) is not None:
+            found.append(one)
+    found.sort(key=lambda one: one.start)
+    return msgspec.structs.replace(reply, found=msgspec.structs.replace(report, smaller=tuple(found)))
+
+
+def _in_a_process(scheduler: Scheduler, asked: Asked, seconds: float) -> Reply:
+    """A trial in a process of its own, which ends with it: the scheduler stays as it is here."""
+    inlet, outlet = os.pipe()
+    pid = os.fork()
+    if not pid:
+        _alone(lambda: _try(scheduler, asked, outlet, seconds), outlet)
+    os.close(outlet)
+    with os.fdopen(inlet, "rb") as answers:
+        # What was said last is the answer; its last line may be cut.
+        *lines, _ = answers.read().split(b"\n")
+    os.waitpid(pid, 0)
+    return protocol.read_reply(lines[-1]) if lines else Reply("failed", _NOTHING)
+
+
+def _try(scheduler: Scheduler, asked: Asked, outlet: int, seconds: float) -> None:
+    """Write answers, each better than the one before, until the time is over."""
+
+    def over(*_: Any) -> None:
+        raise OutOfTime
+
+    signal.signal(signal.SIGALRM, over)
+    # Again and again: a plugin may have caught it.
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    most = int(seconds + _GRACE) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+    with contextlib.suppress(OutOfTime):
+        try_out(
+            scheduler,
+            asked.wanted,
+            asked.user,
+            asked.now,
+            lambda reply: _write(outlet, protocol.write(reply)),
+        )
+
+
+def _write(outlet: int, text: bytes) -> None:
+    while text:
+        text = text[os.write(outlet, text) :]
