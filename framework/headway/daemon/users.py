@@ -52,30 +52,23 @@ class Users:
         self.promises: Promises = before.promises if before is not None else Promises()
         if path is None:
             return
-        full_job_id = partial(adapter.full_job_id, cluster=cluster)
-        self.inbox = Inbox(
-            adapter.wake,
-            Report(str(config.mode), cluster, 0, clock(), tuple(plugins)),
-            watching=config.mode is Mode.MONITOR,
-            clock=clock,
-            outages=adapter.outages,
-            oddities=adapter.oddities,
-            starts_waiting=adapter.starts_waiting,
-            watts=adapter.measured_watts,
-            latencies=meter.summary,
-            letters=letters,
-            full_job_id=full_job_id,
-            answers=Answers(
-                config.service.private,
-                tell_time,
-                full_job_id,
-                adapter.outages,
-                adapter.starts_waiting,
-                meter.summary,
-                LivePlans(cluster, str(config.mode), carried_out=config.mode is Mode.DRIVE),
-                self.promises,
-            ),
+        answers = Answers(
+            config.service.private,
+            tell_time,
+            partial(adapter.full_job_id, cluster=cluster),
+            adapter.outages,
+            adapter.starts_waiting,
+            meter.summary,
+            LivePlans(cluster, str(config.mode), carried_out=config.mode is Mode.DRIVE),
+            self.promises,
         )
+        nothing = Report(str(config.mode), cluster, 0, clock(), tuple(plugins))
+        self.inbox = Inbox(
+            adapter.wake, nothing, watching=config.mode is Mode.MONITOR, clock=clock,
+            outages=adapter.outages, oddities=adapter.oddities, starts_waiting=adapter.starts_waiting,
+            watts=adapter.measured_watts, latencies=meter.summary, letters=letters,
+            full_job_id=answers.full_job_id, answers=answers,
+        )  # fmt: skip
         if before is not None and before.leaves_to(self):
             return
         try:

@@ -151,6 +151,8 @@ class Scheduler:
         final = not (self.monitors or self._revise or self._veto)
         self._gate = Gate(state, self.problems, final=final)
         self._passes = Passes(state, plugins, self._caller, self._gate, clock, self.rng)
+        #: Whether a plugin orders the queues anew in each cycle (hook ``order_queue``).
+        self.reorders = self._passes.reorders
         shown = self._observers.shows(JobSubmitted, JobStarted, JobEnded)
         #: Whether submissions, starts and ends themselves matter to :meth:`decide`, or only what they have
         #: made of the state.
@@ -348,11 +350,6 @@ class Scheduler:
     ) -> Iterator[tuple[str, Any]]:
         """What plugins say to a question about a job, each with its name: see the hook ``explain``."""
         return self._explain.each(job, question, job.domain.view, clock)
-
-    @property
-    def reorders(self) -> bool:
-        """Whether a plugin orders the queues anew in each cycle (hook ``order_queue``)."""
-        return self._passes.reorders
 
     @property
     def wished(self) -> Collection[str]:
