@@ -58,6 +58,7 @@ LINES = (
     "journal move moved.db --journal j.db",
     "explain 5 -c site.yaml --journal-only",
     "starts -c site.yaml",
+    "shadow report -c site.yaml",
     "jobs -c site.yaml",
     "status -c site.yaml",
     "datasets -c site.yaml",
@@ -97,6 +98,7 @@ EXPECTED = {
     "holes -c site.yaml": 1,
     "metajob cancel m1 -c site.yaml": 1,
     "starts -c site.yaml": 2,
+    "shadow report -c site.yaml": 2,
     "fairness -c site.yaml": 2,
     "protect -- true": 125,
 }

@@ -43,6 +43,7 @@ from headway_adapters.emulated.moments import Moments
 from headway_adapters.emulated.partitions import UNABLE, Partitions, dedicated
 from headway_adapters.emulated.physics import Physics
 from headway_adapters.emulated.rates import Rates
+from headway_adapters.emulated.recorded import Recorded
 from headway_adapters.emulated.reservations import Reservations
 from headway_adapters.emulated.routes import Routes
 from headway_adapters.emulated.saving import Saving
@@ -87,10 +88,10 @@ class EmulatedAdapter(ClusterAdapter):
     def __init__(
         self, cluster: ClusterDescription, jobs: Sequence[TraceJob], *,
         commands: Sequence[TraceCommand] = (), chains: Mapping[str, Follows] | None = None,
-        physics: Sequence[Physics] = (), faults: _faults.Faults | None = None,
-        rng: np.random.Generator | None = None, start: float | None = None, running: Sequence[Begun] = (),
-        power: Mapping[str, str] | None = None, delays: Delays | None = None, sharing: Sharing | None = None,
-        sharing_seed: int = 0, oversubscription: Oversubscription | None = None,
+        physics: Sequence[Physics] = (), faults: _faults.Faults | None = None, start: float | None = None,
+        rng: np.random.Generator | None = None, running: Sequence[Begun] = (), sharing: Sharing | None = None,
+        power: Mapping[str, str] | None = None, delays: Delays | None = None, sharing_seed: int = 0,
+        oversubscription: Oversubscription | None = None, happens: Sequence[ev.Event] = (),
     ) -> None:  # fmt: skip
         """``jobs`` in order of submission, ``commands`` their users' elastic commands; ``rng`` draws
         the faults. ``chains``: jobs that come when others have ended, by id (:mod:`.chains`).
@@ -101,10 +102,9 @@ class EmulatedAdapter(ClusterAdapter):
         it is known; by default no time. ``sharing``: what it costs jobs to share processors
         (:mod:`headway.workload.sharing`), drawn by ``sharing_seed``; with it estimates bound work, and how
         far jobs are is told. ``oversubscription``: what it costs an application to run on fewer processors
-        than it has processes, and to be moved (:mod:`headway.model.bundles`).
+        than it has processes, and to be moved (:mod:`headway.model.bundles`). ``happens``: :mod:`.recorded`.
 
-        Raises ValueError when the jobs are not in order, :class:`UserError` for faults that the cluster
-        cannot have.
+        Raises ValueError for jobs out of order, :class:`UserError` for faults that the cluster cannot have.
         """
         self.capabilities = self.capable_of(cluster)
         self.suspended_lend = {dec.Suspend, dec.Resume} <= self.capabilities
@@ -123,6 +123,7 @@ class EmulatedAdapter(ClusterAdapter):
         guard = Guard(machine, reservations, dependencies, self._faults.licences)
         #: Lets pending jobs go to other pools.
         self.routes = Routes(machine)
+        self._recorded = Recorded(machine, guard, reservations, happens)
         self._tiers = tiers = Tiers(machine, guard, self._rates, sharing, Random(sharing_seed))
         self._starts = starts = Starts(machine, guard, self._rates, tiers, bundles)
         if running:
@@ -151,6 +152,11 @@ class EmulatedAdapter(ClusterAdapter):
             self._saving.use(handlers)
             self._actions[dec.Checkpoint] = self._saving.checkpoint
             self.capabilities = self.capabilities | {dec.Checkpoint}
+
+    def tell_policy(self) -> None:
+        """It is told where it was recorded, and nowhere else."""
+        if not self._recorded.tells_policy:
+            super().tell_policy()
 
     # ------------------------------------------------------------------ what is told
 

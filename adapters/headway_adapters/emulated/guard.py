@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.errors import StateError
-from headway.model import FOR_JOB, JobDescription, Placement, PoolBounds, Reservation
+from headway.model import (
+    FOR_JOB,
+    JobDescription,
+    Placement,
+    PoolBounds,
+    PoolDescription,
+    Reservation,
+)
 from headway.resources.profile import Profile, next_after
 from headway_adapters.emulated.dependencies import Dependencies
 from headway_adapters.emulated.execution import BACKGROUND, FOREGROUND, Execution
@@ -30,13 +37,22 @@ class Guard:
         licence_changes: list[LicenceChange],
     ) -> None:
         self._machine = machine
-        self._licences = Licences(machine, reservations, self._inside, licence_changes)
+        #: How much there is of each.
+        self.licences = Licences(machine, reservations, self._inside, licence_changes)
         self._reservations = reservations
         self._dependencies = dependencies
         #: See :attr:`Dependencies.awaited`.
         self.awaited = dependencies.awaited
         self._bounds = {pool.name: pool.bounds for pool in machine.cluster.pools}
-        self._closed = frozenset(pool.name for pool in machine.cluster.pools if not pool.open)
+        self._closed = {pool.name for pool in machine.cluster.pools if not pool.open}
+
+    def describe_pool(self, pool: PoolDescription) -> None:
+        """A pool of nodes has other bounds, or was opened or closed."""
+        self._bounds[pool.name] = pool.bounds
+        if pool.open:
+            self._closed.discard(pool.name)
+        else:
+            self._closed.add(pool.name)
 
     def refusal(
         self, job: JobDescription, placement: Placement, tier: str = FOREGROUND, pool: str = ""
@@ -59,7 +75,7 @@ class Guard:
             return beyond
         if full := self.no_room(job, placement, tier, pool):
             return full
-        if job.request.licences and (lacking := self._licences.lacking(job)):
+        if job.request.licences and (lacking := self.licences.lacking(job)):
             return lacking
         if self._closed and pool in self._closed:
             return f"pool {pool!r} is closed"

@@ -29,8 +29,12 @@ class Licences:
         for change in changes:
             machine.agenda.at(max(change.at, begin), self._change, change)
 
+    def set_total(self, licence: str, total: int) -> None:
+        """There is so much of it from now on."""
+        self._total[licence] = total
+
     def _change(self, change: LicenceChange) -> None:
-        self._total[change.licence] = change.total
+        self.set_total(change.licence, change.total)
         self._machine.news.append(ev.LicencesChanged(self._machine.now, change.licence, change.total))
 
     def lacking(self, job: JobDescription) -> str:

@@ -42,14 +42,14 @@ class Copy:
         state = State(described)
         state.now = self.now
         state.apply(in_order(self.events))
-        self.cluster = _cluster(described, state)
+        self.cluster = cluster_now(described, state)
         #: Nodes that are not on -> their power state.
         self.power = dict(state.nodes.power)
         # As the scheduler numbers them: an emulation's jobs come in order of submission.
         there = sorted(state.jobs.values(), key=lambda job: (job.submit_time, job.seq))
         self.jobs = [_trace(state, job) for job in there]
         #: What runs.
-        self.running = [_begun(state, job) for job in there if job.status in ON_NODES]
+        self.running = [begun_now(state, job) for job in there if job.status in ON_NODES]
 
 
 def _with_replicas(described: ClusterDescription, replicas: Sequence[Replica]) -> ClusterDescription:
@@ -66,7 +66,7 @@ def _on_their_way(described: ClusterDescription, now: float) -> list[Event]:
     ]
 
 
-def _cluster(described: ClusterDescription, state: State) -> ClusterDescription:
+def cluster_now(described: ClusterDescription, state: State) -> ClusterDescription:
     """The cluster with the pools, nodes, reservations and licences that it has now."""
     nodes = state.nodes
     return msgspec.structs.replace(
@@ -84,10 +84,10 @@ def _cluster(described: ClusterDescription, state: State) -> ClusterDescription:
 def _trace(state: State, job: Job) -> TraceJob:
     """The job as it is now, to run for its estimate; for what it has done, if it is on its way out."""
     runtime = job.done(state.now) if job.leaving else job.request.walltime
-    return TraceJob(_described(state, job), runtime)
+    return TraceJob(description_now(state, job), runtime)
 
 
-def _described(state: State, job: Job) -> JobDescription:
+def description_now(state: State, job: Job) -> JobDescription:
     """Its description, with what it still waits for."""
     return msgspec.structs.replace(job.description, held=job.held, dependencies=_unmet(state, job))
 
@@ -99,7 +99,8 @@ def _unmet(state: State, job: Job) -> tuple[Dependency, ...]:
     return () if description.any_dependency and len(unmet) < len(description.dependencies) else unmet
 
 
-def _begun(state: State, job: Job) -> Begun:
+def begun_now(state: State, job: Job) -> Begun:
+    """How far a job on nodes is."""
     now = state.now
     start = now if job.start_time is None else min(job.start_time, now)
     pool = job.pool.name if job.choices else ""

@@ -22,6 +22,7 @@ from headway.emulation.direct import Direct
 from headway.emulation.left_waiting import left_waiting
 from headway.engine import Engine
 from headway.errors import UserError
+from headway.events import Event
 from headway.inputs.validation import explain_validation
 from headway.journal import JournalWriter, RunInfo
 from headway.journal.latencies import Latencies
@@ -64,6 +65,8 @@ def emulate(
     latencies: Latencies | Delays | None = None,
     about: dict[str, str] | None = None,
     fair_links: bool = False,
+    happens: Sequence[Event] = (),
+    saved: Mapping[str, Any] | None = None,
     direct: bool = True,
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
@@ -79,8 +82,10 @@ def emulate(
     that fit only with nodes that are down keep their place in the queue. ``tiers``: of pools by name, as with
     :class:`headway.scheduler.Scheduler`. ``latencies``: how long a real
     cluster was measured to take, or something that knows it start by start. ``fair_links``: where the cluster
-    has sites, copies of datasets on one link share its bandwidth. ``direct``: what is plain of the run needs
-    no second account (:mod:`headway.emulation.direct`); the result is the same without it.
+    has sites, copies of datasets on one link share its bandwidth. ``happens``: what was recorded of a real
+    cluster and happens here, too, at the same times, whatever is decided. ``saved``: what plugins know at
+    the beginning, by name. ``direct``: what is plain of the run needs no second account
+    (:mod:`headway.emulation.direct`); the result is the same without it.
 
     The same arguments and seed give the same result.
     """
@@ -90,7 +95,7 @@ def emulate(
         keep_decisions=keep_decisions, journal=journal, config_text=config_text, on_cycle=on_cycle,
         clock=clock, start=start, running=running, power=power, epoch=epoch, cycle=cycle,
         wait_for_down_nodes=wait_for_down_nodes, tiers=tiers, latencies=latencies, about=about,
-        fair_links=fair_links, direct=direct,
+        fair_links=fair_links, happens=happens, saved=saved, direct=direct,
     ).run()  # fmt: skip
 
 
@@ -123,6 +128,8 @@ class _Emulation:
     latencies: Latencies | Delays | None
     about: dict[str, str] | None
     fair_links: bool
+    happens: Sequence[Event]
+    saved: Mapping[str, Any] | None
     direct: bool
 
     def run(self) -> RunResult:
@@ -169,12 +176,22 @@ class _Emulation:
             sharing=physics.sharing,
             sharing_seed=self.seed,
             oversubscription=physics.oversubscription,
-            **({} if cluster.sites is None else {"epoch": self.epoch, "fair_links": self.fair_links}),
+            **self._beside(cluster),
         )
         adapter.use_handlers(plugins.handlers(), self.catalogue.gives(self.plugin_configs))
         if plugins.requiring("policy"):
             adapter.tell_policy()
         return adapter
+
+    def _beside(self, cluster: ClusterDescription) -> dict[str, Any]:
+        """What one cluster alone can be told, or several together."""
+        if cluster.sites is None:
+            return {"happens": self.happens}
+        if self.happens:
+            raise UserError(
+                "expected one cluster where recorded changes are to happen again, found several clusters"
+            )
+        return {"epoch": self.epoch, "fair_links": self.fair_links}
 
     def _scheduler(self, adapter: Any, plugins: Plugins) -> Scheduler:
         return Scheduler(
@@ -183,6 +200,7 @@ class _Emulation:
             seed=self.seed,
             capabilities=adapter.capabilities,
             clock=self.clock,
+            saved=dict(self.saved or {}),
             cycle=self.cycle,
             epoch=self.epoch,
             wait_for_down_nodes=self.wait_for_down_nodes,
@@ -219,7 +237,7 @@ class _Emulation:
         """Whether nothing but jobs and starts was asked of the emulated cluster."""
         asked = (
             self.commands, self.chains, self.faults, self.running, self.power, self.latencies,
-            parts.physics.sharing, parts.physics.oversubscription, parts.physics.others,
+            self.happens, parts.physics.sharing, parts.physics.oversubscription, parts.physics.others,
             parts.plugins.requiring("policy"), self.journal is not None and self.journal.enabled,
         )  # fmt: skip
         return self.direct and self.start is None and not any(asked) and Direct.applies(parts.scheduler)
@@ -277,7 +295,7 @@ class _Emulation:
 
     def _again(self, physics: _Physics) -> Callable[[Sequence[JobResult]], RunResult] | str:
         """Runs jobs again as they ran in this run; or why that is not possible."""
-        once = _only_once(self.commands, self.faults, self.running, self.latencies)
+        once = _only_once(self.commands, self.faults, self.running, self.latencies, self.happens)
         if once or physics.sharing is not None:
             return once or "the jobs' losses to their neighbours are drawn"
         return partial(
@@ -349,6 +367,7 @@ def _only_once(
     faults: dict[str, Any] | None,
     running: Sequence[Begun],
     latencies: Latencies | Delays | None,
+    happens: Sequence[Event],
 ) -> str:
     """Why jobs of such a run cannot be run again as they were; empty if they can."""
     if commands:
@@ -357,6 +376,8 @@ def _only_once(
         return "the emulated cluster had faults, which are drawn anew in each run"
     if running:
         return "the run began with jobs that ran already"
+    if happens:
+        return "the run had changes of a recorded cluster"
     if latencies:
         return "the run had latencies, which are drawn anew in each run"
     return ""

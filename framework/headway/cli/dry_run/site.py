@@ -60,7 +60,7 @@ class Site:
         estimates = asked_model(catalogue, asked.work.estimates, asked.work.estimate_settings)
         if asked.machine.cycle is not None:
             config.cycle = asked.machine.cycle
-        label = said.policy or _label(config, plugins, catalogue)
+        label = said.policy or label_of(config, plugins, catalogue)
         changed = said.policy is not None or asked.machine.cycle is not None or bool(said.further)
         text = _changed_text(config, plugins) if changed else config.text
         return cls(config, catalogue, plugins, seed, estimates, label, text)
@@ -140,7 +140,7 @@ def _tell_what_is_emulated_alone(
         )  # fmt: skip
 
 
-def _label(config: Config, configs: list[PluginConfig], catalogue: Catalogue) -> str:
+def label_of(config: Config, configs: list[PluginConfig], catalogue: Catalogue) -> str:
     """What the configuration calls the policy: its name, or that of the preset that it is part of."""
     from headway.plugins.hook_names import hooks_of
 
