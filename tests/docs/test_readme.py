@@ -10,12 +10,14 @@ from __future__ import annotations
 import gzip
 import re
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 import structlog
+from watched_journals import came, told
 
 from headway.cli import cli, main
 from headway.config import INSTALLED, live_adapter, parse_config
@@ -110,6 +112,8 @@ def prepare(arguments: list[str], directory: Path) -> None:
         make(config, CONFIG.format(journal=journal, trace=directory / "small.swf"))
         if arguments[0] == "explain":
             record(journal, directory)
+        if arguments[0] == "shadow":
+            watched(journal, time.time() - 86400.0)
     if arguments[0] == "journal":
         record(journal, directory)
     if arguments[0] == "replay":
@@ -120,6 +124,11 @@ def record(journal: Path, directory: Path) -> None:
     """A journal of one run of the small trace."""
     journal.parent.mkdir(parents=True, exist_ok=True)
     run(["dry-run", "--trace", str(directory / "small.swf"), "--journal", str(journal)])
+
+
+def watched(journal: Path, since: float) -> None:
+    """A journal of a daemon that only watched."""
+    told(journal, (since, []), (since + 9.0, [came("1", since + 9.0)]), ended=since + 60.0)
 
 
 def run(arguments: list[str]) -> int:

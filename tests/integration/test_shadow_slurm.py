@@ -130,5 +130,7 @@ def test_driving_measures_what_the_report_foretold(daemon: Daemon, tmp_path: Pat
                       "driven": {"wait": wait, "slowdown": slowdown}}))  # fmt: skip
     assert len(watched) == len(driven) and found["jobs"] == 142
     for name, measured in (("wait", wait), ("slowdown", slowdown)):
-        foretold = found[name]["headway"]
+        foretold, change = found[name]["headway"], found[name]["difference"]
         assert foretold["low"] <= measured <= foretold["high"], name
+        # Of the very same jobs, so this says more.
+        assert change["low"] <= measured - found[name]["system"]["mean"] <= change["high"], name

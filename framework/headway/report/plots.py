@@ -196,17 +196,22 @@ def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
                 np.concatenate(((ranks + 1) / len(waits), [1.0])),
                 drawstyle="steps-post", color=COLOURS[number % SERIES], linestyle=DASHES[number % SERIES],
             )  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_xlim(1.0, longest * 1.1)
-        axes.xaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.1]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(0, 1.02)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
-        axes.set_xlabel("wait")
-        axes.set_ylabel("jobs with at most this wait")
+        axes_of_waits(axes, longest)
 
     return svg(draw, prefix, "Distribution of waits", width=THIRD, height=2.8)
+
+
+def axes_of_waits(axes: Axes, longest: float) -> None:
+    """Axes of a cumulative distribution of waits up to ``longest``, seconds."""
+    axes.set_xscale("log")
+    axes.set_xlim(1.0, longest * 1.1)
+    axes.xaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.1]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
+    axes.set_xlabel("wait")
+    axes.set_ylabel("jobs with at most this wait")
 
 
 def slowdown_by_size(runs: Sequence[Plotted], *, prefix: str) -> str:

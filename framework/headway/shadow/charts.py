@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from headway.report.drawing import Axes
-from headway.report.plots import COLOURS, DASHES, THIRD, TIME_MARKS, svg, time_unit
+from headway.report.plots import COLOURS, DASHES, THIRD, axes_of_waits, svg, time_unit
 from headway.shadow.comparing import Curves
 from headway.shadow.findings import Row
 from headway.shadow.intervals import Compared
@@ -56,15 +56,7 @@ def distribution(curves: Curves, *, prefix: str) -> str:
             shares = np.arange(1, len(waits) + 1) / max(len(waits), 1)
             axes.plot(np.append(np.maximum(waits, 1.0), 1e12), np.append(shares, 1.0), drawstyle="steps-post",
                       color=COLOURS[number], linestyle=DASHES[number])  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_xlim(1.0, longest * 1.1)
-        axes.xaxis.set_major_locator(FixedLocator([mark for mark in TIME_MARKS if mark <= longest * 1.1]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: TIME_MARKS.get(round(value), "")))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(0, 1.02)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
-        axes.set_xlabel("wait")
-        axes.set_ylabel("jobs with at most this wait")
+        axes_of_waits(axes, longest)
 
     return svg(draw, prefix, "Distribution of waits", width=THIRD, height=2.8)
 

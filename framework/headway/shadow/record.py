@@ -130,6 +130,11 @@ def read_record(journal: Journal, since: float = -_INF, until: float = _INF) -> 
     chosen = [run for run in there if spans[run.id][0] <= until and _end(run, spans) >= since]
     if not chosen:
         raise UserError(_none_of(journal.name, runs, there))
+    if any(run.info.cluster.sites is not None for run in chosen):
+        raise UserError(
+            f"{journal.name}: expected the record of one cluster, found that of several clusters with sites, "
+            "which are not emulated together with measured latencies"
+        )
     driven = [spans[run.id] for run in runs if run.info.mode == Mode.DRIVE and run.id in spans]
     record = Record(chosen[-1].info.cluster.name, chosen[-1], len(chosen))
     reader = _Reader(record, since, until, driven)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from watched_journals import EPOCH as T
-from watched_journals import began, came, info, job, over, told
+from watched_journals import began, came, cluster, info, job, over, told
 
 from headway.errors import UserError
 from headway.events import (
@@ -21,6 +22,7 @@ from headway.events import (
     NodeDown,
 )
 from headway.journal import Journal
+from headway.model.sites import Sites
 from headway.shadow.record import BRIDGED, Record, read_record
 
 
@@ -167,3 +169,10 @@ def test_what_is_no_record_is_refused(place: Path, modes: list[str], since: floa
         told(place, (T, []), ended=T + 9, about=info(mode))
     with pytest.raises(UserError, match=says):
         read(place, since)
+
+
+def test_several_clusters_with_sites_are_refused(place: Path) -> None:
+    several = msgspec.structs.replace(cluster(), sites=Sites(()))
+    told(place, (T, []), ended=T + 9, about=info(described=several))
+    with pytest.raises(UserError, match="expected the record of one cluster, found that of several clusters"):
+        read(place)
