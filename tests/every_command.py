@@ -60,6 +60,9 @@ LINES = (
     "starts -c site.yaml",
     "shadow report -c site.yaml",
     "jobs -c site.yaml",
+    "init --set bin_dir=.",
+    "schema",
+    "schema status",
     "status -c site.yaml",
     "datasets -c site.yaml",
     "elastic 5 --extend 30m -c site.yaml",
@@ -90,6 +93,7 @@ LINES = (
 EXPECTED = {
     "jobs -c site.yaml": 1,
     "status -c site.yaml": 1,
+    "init --set bin_dir=.": 2,
     "datasets -c site.yaml": 1,
     "elastic 5 --extend 30m -c site.yaml": 1,
     "reserve --at +1h --for 1h --nodes 1 -c site.yaml": 1,

@@ -17,10 +17,12 @@ from headway.errors import HeadwayError
 #: Command -> (group, module, one line for ``--help``), in the order of ``--help``: within a group, what a
 #: newcomer needs comes first. Modules are loaded when their command is called.
 _COMMANDS = {
+    "init": ("operate", "init", "Ask a cluster what it is; write what headway needs there."),
     "check": ("operate", "check", "Check configuration, plugins, journal and cluster."),
     "run": ("operate", "run", "Schedule a real cluster (or watch it with --monitor)."),
     "status": ("operate", "status", "Report on the running daemon."),
     "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),
+    "schema": ("operate", "schema", "JSON schema of the configuration file, or of --json."),
     "journal": ("operate", "journal", "Look after the journal: info, check, prune, copies."),
     "replay": ("operate", "replay", "Run a journal again and report decisions that differ."),
     "starts": ("operate", "starts", "Compare planned with real starts, from the journal."),

@@ -1,0 +1,2 @@
+"""What ``headway init`` asks Slurm, PBS and LSF, and the files that it writes for a site
+(:mod:`headway.adapter.survey`)."""
