@@ -18,6 +18,7 @@ import msgspec
 from headway import events as ev
 from headway.adapter.migration import ON_NODES
 from headway.model import JobDescription
+from headway.model.numbering import number
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 
@@ -38,13 +39,13 @@ def diff(old: Snapshot | None, new: Snapshot) -> Sequence[ev.Event]:
 
 
 def diff_jobs(old: Snapshot | None, new: Snapshot) -> list[ev.Event]:
-    """What happened to jobs (not yet in order)."""
+    """What happened to jobs (not yet in order), in the order of their numbers: what happens at one moment is
+    told in that order, however the batch system lists its jobs."""
     events: list[ev.Event] = []
     before = {} if old is None else old.jobs
-    for job_id, job in new.jobs.items():
-        known = before.get(job_id)
-        if known is job:
-            continue
+    touched = [job_id for job_id, job in new.jobs.items() if before.get(job_id) is not job]
+    for job_id in sorted(touched, key=number):
+        job, known = new.jobs[job_id], before.get(job_id)
         if known is None:
             _appeared(job, new.time, events)
         elif known.state != "ended":
@@ -52,16 +53,16 @@ def diff_jobs(old: Snapshot | None, new: Snapshot) -> list[ev.Event]:
         elif job.state != "ended":
             # It was over and is not: requeued after its end, or the batch system reused its number.
             _appeared(job, new.time, events)
-    for job_id, known in before.items():
-        if known.state != "ended" and job_id not in new.jobs:
-            events.append(
-                ev.JobEnded(
-                    time=new.time,
-                    job_id=job_id,
-                    outcome="vanished",
-                    reason="the batch system no longer lists the job and does not say how it ended",
-                )
+    gone = [job_id for job_id, known in before.items() if known.state != "ended" and job_id not in new.jobs]
+    for job_id in sorted(gone, key=number):
+        events.append(
+            ev.JobEnded(
+                time=new.time,
+                job_id=job_id,
+                outcome="vanished",
+                reason="the batch system no longer lists the job and does not say how it ended",
             )
+        )
     return events
 
 

@@ -21,7 +21,7 @@ from headway.model import ClusterDescription, Dependency, JobDescription
 from headway.model.sites import Replica
 from headway.state import Job, State
 from headway.state.dependencies import is_met
-from headway.state.records import ON_NODES
+from headway.state.records import ON_NODES, submission
 from headway.workload.jobs import Begun, TraceJob
 
 
@@ -46,7 +46,7 @@ class Copy:
         #: Nodes that are not on -> their power state.
         self.power = dict(state.nodes.power)
         # As the scheduler numbers them: an emulation's jobs come in order of submission.
-        there = sorted(state.jobs.values(), key=lambda job: (job.submit_time, job.seq))
+        there = sorted(state.jobs.values(), key=submission)
         self.jobs = [_trace(state, job) for job in there]
         #: What runs.
         self.running = [begun_now(state, job) for job in there if job.status in ON_NODES]

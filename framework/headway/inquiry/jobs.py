@@ -16,7 +16,7 @@ from headway.inquiry.reports import JobPage, JobReport, finite
 from headway.inquiry.waiting import view_of, why_in_queue, why_outside
 from headway.state import Job, PoolState, State, Status
 from headway.state.choices import facing_pool, may_run_in, pools_of
-from headway.state.records import ON_NODES
+from headway.state.records import ON_NODES, submission
 from headway.view import Booking
 
 
@@ -140,7 +140,7 @@ def _is_of(job: Job, pool: PoolState) -> bool:
 
 def _in_order(inquiry: Inquiry, status: str) -> Iterator[tuple[Job, int | None]]:
     """The jobs of a status ("": of any), each with its place in its queue: the queues first, then jobs
-    outside of them, then jobs on nodes, both in the order in which they came."""
+    outside of them, then jobs on nodes, both in the order in which they were submitted."""
     state = inquiry.state
     if status in ("", Status.PENDING.value):
         for domain in state.domains.values():
@@ -153,4 +153,5 @@ def _in_order(inquiry: Inquiry, status: str) -> Iterator[tuple[Job, int | None]]
     for group in ((Status.WAITING,), ON_NODES):
         asked = [one for one in group if status in ("", one.value)]
         if asked:
-            yield from ((job, None) for job in state.jobs.values() if job.status in asked)
+            there = [job for job in state.jobs.values() if job.status in asked]
+            yield from ((job, None) for job in sorted(there, key=submission))

@@ -14,7 +14,7 @@ from typing import Any
 from headway.state.choices import domains_of, pools_of
 from headway.state.facts import Facts
 from headway.state.reasons import why_not_in
-from headway.state.records import Barrier, Choice, Domain, Job, Status
+from headway.state.records import Barrier, Choice, Domain, Job, Status, submission
 
 _order = attrgetter("order")
 _PENDING = Status.PENDING
@@ -37,7 +37,7 @@ def enqueue(state: Facts, job: Job) -> None:
             insort(queue, job, key=_order)
     except TypeError as error:
         state.anomalies.append(f"job {job.id} has a queue key that compares with no other: {error}")
-        job.order = (job.order[0], (1,), job.submit_time, job.seq)
+        job.order = (job.order[0], (1,), *submission(job))
         insort(queue, job, key=_order)
         last = False
     if job.processors < domain.least:
@@ -180,9 +180,9 @@ def give_order(state: Facts, job: Job) -> None:
     """Find a job's place: its pool's priority tier first, then what the hook ``queue_key`` says, then its
     submission."""
     if state.queue_key is None:
-        job.order = (rank(job), job.description.submit_time, job.seq)
+        job.order = (rank(job), *submission(job))
     else:
-        job.order = (rank(job), state.queue_key(job), job.description.submit_time, job.seq)
+        job.order = (rank(job), state.queue_key(job), *submission(job))
         job.edition = state.edition
 
 
@@ -225,7 +225,7 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
         pool = None
         for job, answer in zip(jobs, answers, strict=True):
             # As the scheduler writes down what it is answered.
-            job.order = (rank(job), (0, *answer), job.description.submit_time, job.seq)
+            job.order = (rank(job), (0, *answer), *submission(job))
             job.edition = edition
             if job.choices:
                 domains.update({domain.name: domain for domain in domains_of(job)})
@@ -244,7 +244,7 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
         except TypeError as error:
             state.anomalies.append(f"pool {domain.name} has queue keys that do not compare: {error}")
             for job in before:
-                job.order = (rank(job), (1,), job.submit_time, job.seq)
+                job.order = (rank(job), (1,), *submission(job))
             after = sorted(before, key=_order)
         # It goes by the keys as they were.
         domain.by_size = None

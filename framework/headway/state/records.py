@@ -277,6 +277,12 @@ class Job(msgspec.Struct, eq=False, weakref=True):
         return f"Job({self.id!r}, {self.processors} processors, {self.estimate:g} s, {self.status.value})"
 
 
+def submission(job: Job) -> tuple[float, Seq]:
+    """The order in which jobs were submitted, also within one second: what a queue goes by at the end
+    (:func:`headway.state.queues.give_order`), and lists of jobs that are in no queue."""
+    return job.description.submit_time, job.seq
+
+
 class Watcher(Protocol):
     """Is told of each job that takes processors and gives them back, while the state changes; so it must not
     change it. A job that moves gives and takes again."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 from recorded_lsf import NOW, at, output
 
+from headway.events import JobSubmitted
 from headway.model import Dependency, NodeDescription, PoolDescription, Request, Reservation
 from headway_adapters.lsf import cluster_listing, hosts, listing, reader
 from headway_adapters.lsf.cluster_listing import Booking, HostState, Queue
@@ -15,6 +17,7 @@ from headway_adapters.lsf.listing import Ending, Facts, Row
 from headway_adapters.lsf.reader import Site
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.values import Calendar
+from headway_adapters.polling.differ import diff
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 MIB = 1 << 20
@@ -488,3 +491,17 @@ def test_reservations() -> None:
         "weekly#1": Reservation("weekly#1", 100.0, 200.0, nodes=("h3",), accounts=("staff",), reason="group"),
         "m#0": Reservation("m#0", 100.0, 200.0, nodes=("h1",), reason="sys"),
     }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_place_of_a_job_in_the_listing_counts_for_nothing(seed: int) -> None:
+    """At a first look, such as after a restart, elements of begun arrays stand elsewhere than before."""
+    names = ["5", "12[3]", "12[10]", "13", "100[1]"]
+    rows = [row(name) for name in names]
+    told = {name: facts() for name in names}
+    found, again = read(rows, told).jobs, read(random.Random(seed).sample(rows, len(rows)), told).jobs
+    assert again == found
+    assert list(diff(None, Snapshot(NOW, again))) == list(diff(None, Snapshot(NOW, found)))
+    assert [
+        event.job.id for event in diff(None, Snapshot(NOW, again)) if isinstance(event, JobSubmitted)
+    ] == names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,8 @@ from pbs_recorded import NODES, NOW, QUEUES, SITE, job, nodes, read, recorded_jo
 
 from headway.model import Dependency, NodeDescription, PoolDescription, Request
 from headway_adapters.pbs import cluster, documents, reader, select, torque
-from headway_adapters.polling.snapshot import SnapshotJob
+from headway_adapters.polling.differ import diff
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 GB = 1 << 30
 DAY = 86400.0
@@ -616,3 +618,14 @@ def test_a_job_that_exits_is_over_and_has_its_vnodes(letter: str, leaves: bool) 
     job = one(job_state=letter, exec_vnode="(pbshost[0]:ncpus=1)")
     assert job.leaving is leaves
     assert job.placement
+
+
+@pytest.mark.parametrize("name", ["qstat_full_json", "qstat_full_json_subjobs", "qstat_history_json"])
+def test_the_place_of_a_job_in_the_listing_counts_for_nothing(name: str) -> None:
+    """At a first look, such as after a restart, subjobs of begun arrays stand elsewhere than before."""
+    records = recorded_jobs(name)
+    found = reader.read_jobs(records, NOW, SITE, QUEUES, NODES, set()).jobs
+    mixed = dict(random.Random(1).sample(list(records.items()), len(records)))
+    again = reader.read_jobs(mixed, NOW, SITE, QUEUES, NODES, set()).jobs
+    assert again == found and found
+    assert list(diff(None, Snapshot(NOW, again))) == list(diff(None, Snapshot(NOW, found)))

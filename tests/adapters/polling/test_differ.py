@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -117,6 +120,47 @@ def test_a_jobs_course(old: SnapshotJob | None, new: SnapshotJob, events: list[e
 
 def test_at_first_every_job_is_told() -> None:
     assert list(diff(None, at(120.0, running()))) == [SUBMITTED, STARTED]
+
+
+#: What batch systems call their jobs, in the order of their numbers.
+NAMES = {
+    "slurm": ["9", "12_3", "12_10", "13", "14+0", "14+1", "100_1"],
+    "pbs": ["9.server", "12[3].server", "12[10].server", "13.server", "100[1].server"],
+    "lsf": ["9", "12[3]", "12[10]", "13", "100[1]"],
+    "federation": ["a:9", "a:12_3", "a:12_10", "b:12_3", "b:100_1"],
+}
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("seed", range(5))
+def test_what_happens_at_one_moment_is_told_in_the_order_of_numbers(names: list[str], seed: int) -> None:
+    """However the jobs are listed: at a first look, such as after a restart, and between two looks."""
+
+    def named(job: SnapshotJob) -> dict[str, SnapshotJob]:
+        return {name: changed(job, id=name) for name in names}
+
+    def shuffled(jobs: Mapping[str, SnapshotJob]) -> dict[str, SnapshotJob]:
+        return dict(random.Random(seed).sample(list(jobs.items()), len(jobs)))
+
+    course = [
+        Snapshot(time, named(job)) for time, job in ((100.0, pending()), (112.0, running()), (120.0, ended()))
+    ]
+    course.append(Snapshot(130.0))
+    looks: list[tuple[Snapshot | None, Snapshot]] = [(None, one) for one in course]
+    looks += [(before, after) for at, before in enumerate(course) for after in course[at + 1 :]]
+    for before, after in looks:
+        told = diff(
+            None if before is None else replace(before, jobs=shuffled(before.jobs)),
+            replace(after, jobs=shuffled(after.jobs)),
+        )
+        assert list(told) == list(diff(before, after))
+        for kind in (ev.JobSubmitted, ev.JobStarted, ev.JobEnded):
+            of_kind = [_id(event) for event in told if type(event) is kind]
+            assert of_kind in ([], names)
+
+
+def _id(event: Any) -> str:
+    return str(event.job.id if isinstance(event, ev.JobSubmitted) else event.job_id)
 
 
 def test_at_first_the_nodes_that_are_not_on_are_told() -> None:

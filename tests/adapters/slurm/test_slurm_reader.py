@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 from headway.errors import Failure
 from headway.model import PoolBounds
-from headway_adapters.polling.snapshot import SnapshotJob
+from headway_adapters.polling.differ import diff
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.slurm import marker, reader
 
 FIXTURES = Path(__file__).parent / "fixtures" / "slurm-22.05"
@@ -778,3 +780,11 @@ def test_the_reservation_that_headway_put_a_job_into_is_not_its_users(name: str,
 def test_a_dedicated_job_whose_begin_time_slurm_forgot_is_due() -> None:
     job = only(read(pending(comment="headway:dedicated", eligible_time=0))).job
     assert job.attributes == {"requested_start": RECORDS[15]["submit_time"]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_place_of_a_job_in_the_listing_counts_for_nothing(jobs: reader.Jobs, seed: int) -> None:
+    """At a first look, such as after a restart, elements of begun arrays stand elsewhere than before."""
+    mixed = read(*random.Random(seed).sample(list(RECORDS.values()), len(RECORDS)))
+    assert mixed == jobs
+    assert list(diff(None, Snapshot(NOW, mixed.jobs))) == list(diff(None, Snapshot(NOW, jobs.jobs)))

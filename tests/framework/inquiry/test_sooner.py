@@ -253,3 +253,22 @@ def test_the_order_is_that_in_which_the_last_cycle_served_the_jobs() -> None:
     assert job_report(inquiry, scheduler.state.jobs["b"]).position == 2
     said = explain(scheduler, "a", plain_clock)
     assert any(line.startswith("It is number 3 of 3 in the queue") for line in said)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_in_an_answer_is_that_of_the_jobs_numbers_however_they_were_listed(seed: int) -> None:
+    """After a restart a batch system may list what is left of a begun array, or came back, elsewhere."""
+    names = ["9_2", "9_10", "10+1", "11_1", "11_2", "12[3].server", "12[10].server", "13"]
+    events: list[Event] = []
+    for prefix, more in (("1", {"held": True}), ("2", {}), ("3", {})):
+        events += [submitted(prefix + name, 8 if prefix == "2" else 1, 9000, **more) for name in names]
+    mixed = random.Random(seed).sample(events, len(events))
+    numbered = msgspec.structs.replace(node_cluster(*alike(4, 2)), numbered=True)
+
+    def told(listed: list[Event]) -> list[str]:
+        scheduler = Scheduler(numbered, plugged(Fcfs(), FirstFit()))
+        runs = [JobStarted(0.0, f"3{name}", ((f"n{at // 2}", 1),)) for at, name in enumerate(names)]
+        scheduler.step(0.0, [*listed, *runs])
+        return [job.id for job in job_page(Inquiry(scheduler), Wanted(), 0, 100).jobs]
+
+    assert told(mixed) == [prefix + name for prefix in "213" for name in names]
