@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import copy
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from building import described, plugged
 
+from headway import cli
+from headway.cli import asking, common
 from headway.errors import UserError
 from headway.events import JobEnded, JobStarted, JobSubmitted
 from headway.model import ClusterDescription
 from headway.model.questions import Question
 from headway.scheduler import Scheduler
+from headway.service import Inbox, Peer, server
+from headway.service.answers import Answers
+from headway.service.protocol import Reply, Report
 from headway_plugins.policies.easy import Easy
+from headway_plugins.priority import reports
 from headway_plugins.priority.classic import Classic, ClassicOptions
 from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
@@ -139,3 +149,68 @@ def test_asking_has_no_effect(kind: Any, options: Any) -> None:
         ask()
         assert quiet.checkpoint() == asked_often.checkpoint()
         assert quiet.state.notices == asked_often.state.notices
+
+
+class Daemon(Inbox):
+    """Answers each question from a scheduler, as a daemon does between two steps."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(lambda: None, Report("drive", "c", 1, 0.0), clock=time.time)
+        self.scheduler, self.answers = scheduler, Answers(private=True)
+
+    def ask(self, request: Any, peer: Peer) -> Future[Reply]:
+        future: Future[Reply] = Future()
+        future.set_result(self.answers.reply(request, peer, self.scheduler))
+        return future
+
+
+@pytest.fixture
+def user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Asks as this user, who can read no configuration, at the socket of the daemon's unit."""
+    names = {"uid": "eve"}
+    monkeypatch.setattr(server, "user_name", lambda _: names["uid"])
+    monkeypatch.setattr(common, "CONFIGS", (tmp_path / "none.yaml",))
+    monkeypatch.delenv("HEADWAY_CONFIG", raising=False)
+    monkeypatch.setattr(asking, "SOCKET", tmp_path / "s.sock")
+
+    def be(name: str) -> None:
+        names["uid"] = name
+
+    with server.Server(tmp_path / "s.sock", Daemon(running()), credentials=lambda _: 65000):
+        yield be
+
+
+def test_a_user_without_a_configuration_is_told_what_is_theirs(user: Any, capsys: Any) -> None:
+    cli.main(["shares", "--json"])
+    said = capsys.readouterr()
+    rows = msgspec.json.decode(said.out, type=Shares).rows
+    assert [(row.account, row.user) for row in rows] == [
+        ("root", ""),
+        ("chemistry", ""),
+        ("chemistry", "eve"),
+    ]
+    assert said.err == "only your own jobs are shown\n"
+    cli.main(["priority", "-P"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Job|User|Priority|fairshare|association|age|nice"
+    assert [line.split("|")[:2] for line in lines[1:]] == [["4", "eve"]]
+    user("nobody")
+    cli.main(["priority", "--json"])
+    assert msgspec.json.decode(capsys.readouterr().out, type=Priorities).jobs == ()
+
+
+def test_a_job_of_another_user_is_not_there(user: Any, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["priority", "3", "--json"])
+    said = capsys.readouterr()
+    assert (end.value.code, said.out) == (2, "")
+    assert said.err == "headway: no job of yours with the id '3' waits\n"
+
+
+def test_what_is_long_is_asked_page_by_page(user: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = reports.Wanted
+    monkeypatch.setattr(reports, "Wanted", lambda first, **more: short(first, 1, **more))
+    user("ann")
+    cli.main(["shares", "--json"])
+    rows = msgspec.json.decode(capsys.readouterr().out, type=Shares).rows
+    assert [row.user for row in rows] == ["", "", "ann"]
