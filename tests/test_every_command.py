@@ -20,6 +20,7 @@ from waiting import HANG
 from headway.cli import _COMMANDS
 from headway.cli.as_json import JsonOption, schema_of
 from headway.cli.installed import installed_commands
+from headway.cli.printed import Printed
 from headway.inputs.shipped import shipped
 
 ROOT = Path(__file__).parents[1]
@@ -125,7 +126,10 @@ def test_with_json_each_prints_one_document_of_its_shape(tmp_path: Path) -> None
             try:
                 assert one["out"].endswith("\n") and one["out"].count("\n") == 1
                 json.loads(one["out"], parse_constant=finite)
-                msgspec.json.decode(one["out"], type=shape)
+                found = msgspec.json.decode(one["out"], type=shape)
+                if isinstance(found, Printed) and type(found) is not Printed:
+                    numbers = set(type(found).__struct_fields__) - {"sentences", "tables", "forecast"}
+                    assert all(getattr(found, name) for name in numbers), "a number was not noted"
             except (AssertionError, ValueError) as error:
                 wrong[line] = (error, one["out"][:400])
     assert not wrong

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.as_json import printed_json
+from headway.cli.as_json import figured_json
 from headway.cli.asking import Duration
+from headway.cli.collecting import note
 from headway.cli.common import (
     console,
     examples,
@@ -84,7 +85,7 @@ class _Bounds(click.ParamType):
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
 @single_options
 @click.option("-v", "--verbose", is_flag=True, help="Print each line that was skipped or corrected.")
-@printed_json
+@figured_json("headway.cli.figured:StudyReport")
 def command(
     trace_path: Path | None,
     workload: str | None,
@@ -149,7 +150,7 @@ def command(
 
 def _tell(found: Study, trusted: Trusted, out: Path | None) -> None:
     """Print the study and which rules it breaks; write the files if a directory was given."""
-    from headway.report.study import render_study, write_study
+    from headway.report.study import as_json, render_study, write_study
 
     written: list[Path] = []
     try:
@@ -157,6 +158,7 @@ def _tell(found: Study, trusted: Trusted, out: Path | None) -> None:
         if out is not None:
             written = write_study(found, out, {"method": trusted.data()})
     finally:
+        note(study=as_json(found), method=trusted.data())
         console().print(render_study(found))
         show_doubts(console(), trusted.judged)
     if out is not None:
@@ -175,8 +177,8 @@ def _drawn(
     workload = drawn(Catalogue(plugin_files), model, settings, seed, defaults)
     if not workload.jobs:
         raise UserError(f"--workload {model}: the model drew no jobs")
-    for note in workload.notes:
-        say(note, messages())
+    for remark in workload.notes:
+        say(remark, messages())
     fields = {"MaxProcs": str(workload.processors)} if workload.processors else {}
     path = " ".join([model, *settings, f"seed={seed}"])
     return Trace(path, fields=fields, records=to_records(workload.jobs))

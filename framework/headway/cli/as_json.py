@@ -38,6 +38,10 @@ def json_option(shape: str, said: str = "Print the report as JSON.") -> Callable
 printed_option = json_option("headway.cli.printed:Printed", "Print sentences and tables as JSON.")
 
 
+#: The fields of :class:`headway.cli.printed.PrintedTable`.
+_OF_A_TABLE = ("title", "columns", "rows")
+
+
 @contextmanager
 def collecting(as_json: bool) -> Iterator[None]:
     """With ``as_json``: what is printed in the block becomes a line of JSON at its end
@@ -54,28 +58,50 @@ def collecting(as_json: bool) -> Iterator[None]:
         COLLECTOR.reset(token)
         # Of a failure the error says all, unless something was found before it.
         if done or collected:
-            from headway.cli.printed import printed
-
-            say_json(printed(collected))
+            say_json(
+                {
+                    "sentences": collected.sentences,
+                    "tables": [dict(zip(_OF_A_TABLE, one, strict=True)) for one in collected.tables],
+                    **collected.figures,
+                }
+            )
 
 
 def printed_json(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--json`` of a command whose report is made of sentences and tables: they are collected instead of
     printed, and the function knows nothing of it. Stands next to the function."""
+    return _collected(function, printed_option)
 
+
+def figured_json(shape: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The same with a shape that has numbers beside them, which the command notes
+    (:func:`headway.cli.collecting.note`)."""
+    option = json_option(shape)
+    return lambda function: _collected(function, option)
+
+
+def _collected(function: Callable[..., Any], option: Callable[[Any], Any]) -> Callable[..., Any]:
     @wraps(function)
     def run(*args: Any, as_json: bool, **given: Any) -> Any:
         with collecting(as_json):
             return function(*args, **given)
 
-    return printed_option(run)
+    found: Callable[..., Any] = option(run)
+    return found
 
 
 def say_json(report: Any) -> None:
-    """Print a report as a line of JSON; infinite times must not be in it (JSON has none)."""
+    """Print a report as a line of JSON; what is infinite or no number becomes null (JSON has neither)."""
     import msgspec
 
-    click.echo(msgspec.json.encode(report))
+    click.echo(msgspec.json.encode(report, enc_hook=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy's, or an array, as plain values."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise NotImplementedError(f"expected a value for JSON, found {type(value).__name__}")
 
 
 def schema_of(command: click.Command) -> dict[str, Any] | None:

@@ -20,9 +20,11 @@ class Collector:
         self.sentences: list[str] = []
         #: Title, heads and rows of each table.
         self.tables: list[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]] = []
+        #: What the shape of the command has beside sentences and tables.
+        self.figures: dict[str, Any] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.sentences or self.tables)
+        return bool(self.sentences or self.tables or self.figures)
 
     def print(self, *objects: Any, markup: bool = True, **_: Any) -> None:
         """What a console prints: texts, tables, and groups of them."""
@@ -50,6 +52,13 @@ class Collector:
 
 #: The collector of the command that runs now, if it was called with ``--json``.
 COLLECTOR: ContextVar[Collector | None] = ContextVar("collector", default=None)
+
+
+def note(**figures: Any) -> None:
+    """Put numbers beside the sentences and tables of a document (:mod:`headway.cli.figured`); where none is
+    made: nothing."""
+    if (collector := COLLECTOR.get()) is not None:
+        collector.figures.update(figures)
 
 
 def _plain(shown: Any, markup: bool = True) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.as_json import printed_json
+from headway.cli.as_json import figured_json
 from headway.cli.campaigns import all_failed, place_options, run_in_folder, write_all
+from headway.cli.collecting import note
 from headway.cli.common import console, messages, policy_file_option, say, tell_issues
 from headway.inputs.extras import need_report
 
@@ -57,7 +59,7 @@ ENERGY_UNITS = {"energy": ("kWh", 3.6e6), "peak power": ("kW", 1e3)}
               help="Drop the earlier runs in the directory. Default: continue the campaign.")  # fmt: skip
 @policy_file_option
 @place_options
-@printed_json
+@figured_json("headway.cli.figured:ComparisonReport")
 def command(
     campaign: Path,
     out: Path,
@@ -105,7 +107,9 @@ def command(
     ran = run_in_folder(
         plan, campaign.parent, out, workers=workers, scheduler=scheduler, anew=anew, finish=finish
     )
-    tables = _tables(evidence_of(plan, catalogue, rows=ran.rows), found)
+    evidence = evidence_of(plan, catalogue, rows=ran.rows)
+    tables = _tables(evidence, found)
+    _note(evidence, found)
     _print(tables)
     show_rules(console(), found)
     plots = _plots(plan, ran.rows, out)
@@ -197,7 +201,7 @@ def _means(
     title: str = "Means",
 ) -> Table:
     """A line a point: offered and achieved load, and the metrics with their intervals."""
-    from headway.experiment.statistics import Interval, batch_interval, interval
+    from headway.experiment.statistics import interval
     from headway.report.table import Table
 
     names = {"mean bounded slowdown": "bounded slowdown", "geometric mean bounded slowdown": "geometric mean"}
@@ -209,21 +213,60 @@ def _means(
         )
         cells = []
         for metric in metrics:
-            _, size = units.get(metric, ("", 1.0))
-            found = interval([row.values[metric] / size for row in rows])
-            if len(rows) == 1:
-                batches = batch_interval([mean / size for mean in rows[0].batches.get(metric, ())])
-                if batches.interval.count > 1 and batches.valid:
-                    found = Interval(found.mean, batches.interval.half, batches.interval.count)
+            found = _mean(rows, metric, units.get(metric, ("", 1.0))[1])
             cells.append(in_time(found) if metric in SECONDS else str(found))
         mark = " ×" if (scenario, x, variant) in left_out else ""
         lines.append((scenario, f"{x:g}", variant + mark, f"{offered:.3f} / {achieved:.3f}", *cells))
     seeds = len(evidence.campaign.seeds)
-    note = (
+    remark = (
         f"means over {seeds} seeds (traces that nothing is drawn of: one run, by batches), "
         "± half of the 95 % confidence interval; × left out of verdicts"
     )
-    return Table(title, ("workload", "x", "policy", "offered / achieved", *heads), lines, 3, note)
+    return Table(title, ("workload", "x", "policy", "offered / achieved", *heads), lines, 3, remark)
+
+
+def _mean(rows: Sequence[Row], metric: str, size: float = 1.0) -> Interval:
+    """The metric over the runs of a point, in units of ``size``; of a single run the interval is of
+    batches."""
+    from headway.experiment.statistics import Interval, batch_interval, interval
+
+    found = interval([row.values[metric] / size for row in rows])
+    if len(rows) == 1:
+        batches = batch_interval([mean / size for mean in rows[0].batches.get(metric, ())])
+        if batches.interval.count > 1 and batches.valid:
+            return Interval(found.mean, batches.interval.half, batches.interval.count)
+    return found
+
+
+def points(evidence: Evidence, left_out: Collection[tuple[str, float, str]]) -> list[dict[str, Any]]:
+    """All metrics of each point: see :class:`headway.cli.figured.PointReport`."""
+    return [
+        {
+            "workload": scenario,
+            "x": x,
+            "policy": variant,
+            "left_out": (scenario, x, variant) in left_out,
+            "metrics": {name: asdict(_mean(rows, name)) for name in rows[0].values},
+        }
+        for scenario, x, variant, rows in evidence.points()
+    ]
+
+
+def _note(evidence: Evidence, found: Sequence[Judged]) -> None:
+    """The numbers of the tables, for ``--json``."""
+    from headway.experiment.rulebook import excluded
+    from headway.experiment.rulebook.comparisons import verdicts
+
+    left_out = excluded(found)
+    changes = [
+        {
+            "workload": one.scenario, "x": one.x, "policy": one.variant, "against": one.against,
+            "metric": one.metric, "change": asdict(one.change), "less": one.less, "of": one.of,
+            "verdict": one.says,
+        }
+        for one in (verdicts(evidence, left_out) if len(evidence.campaign.variants) > 1 else ())
+    ]  # fmt: skip
+    note(points=points(evidence, left_out), changes=changes)
 
 
 def _print(tables: Sequence[Table]) -> None:

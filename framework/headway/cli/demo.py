@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from headway.cli.as_json import printed_json
+from headway.cli.as_json import figured_json
+from headway.cli.collecting import note
 from headway.cli.common import (
     console,
     examples,
@@ -35,7 +36,7 @@ PROCESSORS = 320
               help="Seed of the generated jobs.")  # fmt: skip
 @click.option("--days", type=click.IntRange(min=1, max=366), default=30, show_default=True,
               help="Length of the workload, days.")  # fmt: skip
-@printed_json
+@figured_json("headway.cli.figured:RunsReport")
 def command(out: Path, seed: int, days: int) -> None:
     """A generated month on 320 processors under FCFS, EASY and conservative backfilling.
 
@@ -78,6 +79,7 @@ def command(out: Path, seed: int, days: int) -> None:
     length = f"{days} {'day' if days == 1 else 'days'}"
     say(f"{number(len(jobs))} generated jobs, {length}, {PROCESSORS} processors, seed {seed}\n")
     figures = [Figures(result) for result in results]
+    note(metrics={found.result.label: found.summary for found in figures})
     console().print(compare_table([each.summary for each in figures]))
     for result, found in zip(results, figures, strict=True):
         write_outputs(result, out / result.label, formats=("csv", "json", "swf"), figures=found)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from headway.cli.collecting import Collector
-
 
 class PrintedTable(msgspec.Struct, frozen=True):
     """A table as it is printed, with its figures in words and units for people."""
@@ -21,8 +19,3 @@ class Printed(msgspec.Struct, frozen=True):
 
     sentences: tuple[str, ...]
     tables: tuple[PrintedTable, ...]
-
-
-def printed(found: Collector) -> Printed:
-    """What was collected."""
-    return Printed(tuple(found.sentences), tuple(PrintedTable(*table) for table in found.tables))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.as_json import printed_json
+from headway.cli.as_json import figured_json
+from headway.cli.collecting import note
 from headway.cli.common import console, messages, policy_file_option, tell_issues
-from headway.cli.compare import SECONDS, in_time
+from headway.cli.compare import SECONDS, in_time, points
 from headway.errors import UserError
 from headway.inputs.extras import need_report
 
@@ -61,7 +62,7 @@ TUNED = METRICS[:2]
 @policy_file_option
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for rows.csv and the plot.")
-@printed_json
+@figured_json("headway.cli.figured:TuningReport")
 def command(
     policy: str,
     trace_path: Path | None,
@@ -89,7 +90,7 @@ def command(
     from headway.experiment import Campaign, Variant
     from headway.experiment.execution import run_campaign
     from headway.experiment.method import Method, Trim
-    from headway.experiment.rulebook import evidence_of, judge
+    from headway.experiment.rulebook import evidence_of, excluded, judge
     from headway.plugins import Catalogue, PluginConfig
 
     if (trace_path is None) == (workload is None):
@@ -109,7 +110,9 @@ def command(
     with new_progress() as progress:
         task = progress.add_task("emulations", total=plan.size())
         rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
-    found = judge(evidence_of(plan, catalogue, rows=rows))
+    evidence = evidence_of(plan, catalogue, rows=rows)
+    found = judge(evidence)
+    note(option=name, points=points(evidence, excluded(found)))
     screen = console()
     _show_best(screen, plan, rows, found, policy=policy, name=name, choices=choices, metric=metric)
     show_rules(screen, found)
@@ -163,6 +166,7 @@ def _show_best(
     left_out = {variant for _, _, variant in excluded(found)}
     judged = [value for value in choices if f"{name}={value}" not in left_out]
     best = min(judged or choices, key=lambda value: means[f"{name}={value}"][metric].mean)
+    note(best=best)
     table = Table(policy, *METRICS, box=None, pad_edge=False)
     for label in labels:
         mark = "  ← best" if label == f"{name}={best}" else " ×" if label in left_out else ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from headway.cli.as_json import printed_json
+from headway.cli.as_json import figured_json
 from headway.cli.asking import Duration
 from headway.cli.common import adapter_option, config_option, examples, plugin_option, prepare_directory
 from headway.cli.dry_run.asked import Asked
@@ -109,7 +109,7 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("-v", "--verbose", is_flag=True,
               help="Print each line that was skipped or corrected, and each job that was "
                    "refused.")  # fmt: skip
-@printed_json
+@figured_json("headway.cli.figured:RunReport")
 def command(**given: Any) -> None:
     """Run a trace, a model's workload, or a copy of the live queue, in the emulated cluster.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headway.cli.collecting import note
 from headway.cli.common import console, contributions, say, wall_clock
 from headway.cli.rules import show_doubts
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from headway.cli.dry_run.site import Site
     from headway.experiment.single import One, Trusted
     from headway.report import Section
-    from headway.results import RunResult
+    from headway.results import JobResult, RunResult
     from headway.workload import Trace
 
 #: Jobs of a forecast that are listed.
@@ -61,6 +62,7 @@ def report(
                 )
                 written[-1:-1] = schedule
     finally:
+        note(metrics=figures.summary, method=None if trusted is None else trusted.data())
         console().print(render_summary(figures.summary))
         if trusted is not None:
             show_doubts(console(), trusted.judged, trusted.measured)
@@ -95,6 +97,7 @@ def _print_forecast(result: RunResult, since: float) -> None:
     if not waiting:
         say("\nNo job waits.")
         return
+    note(forecast=[_foreseen(job) for job in waiting])
     starting = sorted(
         (start, at, job) for at, job in enumerate(waiting) if (start := job.start_time) is not None
     )
@@ -122,6 +125,14 @@ def _print_forecast(result: RunResult, since: float) -> None:
             f"\n{these} for something that cannot be foreseen, such as a release from hold: the summary and "
             "`headway explain JOB` say for what."
         )
+
+
+def _foreseen(job: JobResult) -> dict[str, Any]:
+    """A waiting job's expected start: see :class:`headway.cli.figured.Foreseen`."""
+    return {
+        "job": job.job.id, "user": job.job.user, "processors": job.job.request.processors,
+        "start": job.start_time, "nodes": [name for name, _ in job.placement],
+    }  # fmt: skip
 
 
 def in_short(result: RunResult) -> str:
