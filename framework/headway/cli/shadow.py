@@ -229,9 +229,9 @@ def _tell(findings: Findings) -> None:
         say(sentence)
     say(delays(findings))
     for counted in findings.left_out:
-        say(f"not compared: {counted.jobs} jobs that {counted.what}")
+        say(f"jobs that {counted.what}: {counted.jobs}, not compared")
     for counted in findings.noted:
-        say(f"compared: {counted.jobs} jobs that {counted.what}")
+        say(f"jobs that {counted.what}: {counted.jobs}, compared")
     for gap in findings.gaps:
         done = "bridged: no job was missed" if gap.bridged else "not compared"
         say(f"gap from {moment(gap.begin)} to {moment(gap.end)}: {gap.why}; {done}")

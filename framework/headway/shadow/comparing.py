@@ -205,10 +205,10 @@ def _remark(draw: Draw, remarks: list[str]) -> None:
     for failure in draw.result.failures:
         remarks.append(str(failure))
     for group in draw.result.left_waiting:
-        remarks.append(f"{group.jobs} jobs would not have started (job {group.first}): {group.why}")
+        remarks.append(f"Jobs that would not have started: {group.jobs} (first {group.first}). {group.why}")
     reasons = Counter(one.reason for one in draw.result.refused)
     for reason, jobs in reasons.most_common(5):
-        remarks.append(f"{jobs} jobs would have been refused: {reason}")
+        remarks.append(f"Jobs that would have been refused: {jobs}. {reason}")
 
 
 def _drop_unstarted(part: _Part) -> None:

@@ -41,7 +41,7 @@ def test_it_says_the_main_figures_and_writes_a_page(headway: Headway, site: Path
     ran = headway("shadow", "report", "-c", site, "--draws", "2", "--out", "out/shadow.html")
     assert ran.code == 0, ran.err
     assert "headway would have made the wait shorter" in ran.out and "95 % interval" in ran.out
-    assert "not compared: 8 jobs that came in the first 5 % of a stretch (warm-up)" in ran.out
+    assert "jobs that came in the first 5 % of a stretch (warm-up): 8, not compared" in ran.out
     assert "assumed: headway has started nothing here" in ran.out
     page = Path("out/shadow.html").read_text()
     assert (
