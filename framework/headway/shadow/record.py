@@ -274,7 +274,7 @@ class _Reader:
     def _gap(self, begin: float, end: float, why: str, *, bridged: bool) -> None:
         if self._drove(begin, end):
             why = "headway drove the cluster"
-        self._record.gaps.append(Gap(begin, end, why, bridged))
+        self._record.gaps.append(Gap(min(begin, end), end, why, bridged))
 
     # ------------------------------------------------------------------ stretches
 
