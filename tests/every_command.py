@@ -114,7 +114,6 @@ NO_JSON = {
     "bundle wait": "its answer is the application's exit code",
     "bundle worker": "a process that works until its bundle is over",
     "emulate-commands": "emulates until it is told to end",
-    "explain": "sentences for a person",
     "node-agent first-process": "one number, for scripts of headway's own",
     "node-agent reset": "for prologs: its answer is the exit code",
     "node-agent serve": "a daemon",
