@@ -121,6 +121,7 @@ NO_JSON = {
     "node-agent watch": "each of its lines is JSON",
     "protect": "its output is that of the command that it runs",
     "run": "a daemon: its log can be JSON (log.format)",
+    "schema": "what it prints is a JSON schema",
 }
 
 #: Jobs whose figures have five digits, so that thousands are parted.

@@ -107,10 +107,7 @@ def command(
     ran = run_in_folder(
         plan, campaign.parent, out, workers=workers, scheduler=scheduler, anew=anew, finish=finish
     )
-    evidence = evidence_of(plan, catalogue, rows=ran.rows)
-    tables = _tables(evidence, found)
-    _note(evidence, found)
-    _print(tables)
+    tables = _told(evidence_of(plan, catalogue, rows=ran.rows), found)
     show_rules(console(), found)
     plots = _plots(plan, ran.rows, out)
     write_campaign_page(
@@ -121,6 +118,14 @@ def command(
         raise all_failed(out, ran.failed, len(tasks_of(plan)))
     if strict:
         refuse_breaches(found, campaign)
+
+
+def _told(evidence: Evidence, found: Sequence[Judged]) -> list[Table]:
+    """The tables, after they and their numbers are printed."""
+    _note(evidence, found)
+    tables = _tables(evidence, found)
+    _print(tables)
+    return tables
 
 
 def _tables(evidence: Evidence, found: Sequence[Judged]) -> list[Table]:
