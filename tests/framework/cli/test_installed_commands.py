@@ -87,7 +87,7 @@ def test_commands_are_listed_in_groups(capsys):
     found = sections(out)
     assert [heading for heading in found if heading != "Options"] == [*GROUPS.values(), OTHERS]
     assert found[GROUPS["operate"]][:3] == ["init", "check", "run"]
-    assert found[GROUPS["users"]][0] == "explain"
+    assert found[GROUPS["users"]][:2] == ["jobs", "explain"]
     assert found[GROUPS["experiments"]][0] == "demo"
 
 
