@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from headway.inputs.extras import need_ssh
 from headway_adapters.transport.base import Transport
 from headway_adapters.transport.local import LocalTransport
 from headway_adapters.transport.options import TransportOptions
@@ -25,7 +26,8 @@ def make_transport(
             output_limit=options.output_limit,
             workers=options.parallel_commands,
         )
-    # Not at the top: a site that does not use SSH need not wait for its library.
+    # Not at the top: a site that does not use SSH needs no library for it.
+    need_ssh(f"The key `ssh` (commands on {options.ssh.host})")
     from headway_adapters.transport.ssh import SshTransport
 
     return SshTransport(

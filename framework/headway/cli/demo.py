@@ -49,10 +49,11 @@ def command(out: Path, seed: int, days: int) -> None:
     from headway.metrics import Figures
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
+
+    need_report("headway demo")
     from headway.report import compare_table, write_html, write_outputs
     from headway.report.quantities import number
 
-    need_report("headway demo")
     prepare_directory(out)
     set_up_log(LogConfig())
     catalogue = Catalogue()

@@ -1,4 +1,4 @@
-"""Libraries that the daemon does without: for plots and statistics, clusters, protection.
+"""Libraries that the daemon does without: for reports and statistics, SSH, clusters, protection.
 
 The libraries of the extra ``report`` are three fifths of a full installation; a daemon runs without them.
 """
@@ -12,7 +12,8 @@ from headway.errors import UserError
 
 #: Extra -> its modules, and what they are called.
 _EXTRAS: Mapping[str, Mapping[str, str]] = {
-    "report": {"matplotlib": "matplotlib", "PIL": "Pillow", "scipy": "SciPy"},
+    "report": {"jinja2": "Jinja2", "matplotlib": "matplotlib", "PIL": "Pillow", "scipy": "SciPy"},
+    "ssh": {"paramiko": "Paramiko"},
     "prediction": {"scipy": "SciPy"},
     "security": {"cryptography": "cryptography"},
     "cluster": {"distributed": "Dask (distributed)"},
@@ -23,6 +24,11 @@ _EXTRAS: Mapping[str, Mapping[str, str]] = {
 def need_report(what: str) -> None:
     """Raise :class:`UserError` that says how to install what ``what`` needs, if it is not there."""
     _need(what, "report")
+
+
+def need_ssh(what: str) -> None:
+    """The same for commands on another machine."""
+    _need(what, "ssh")
 
 
 def need_prediction(what: str) -> None:

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from math import ceil, sqrt
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from headway.partitions.torus import Box, Geometry, bits_of
 from headway.report.quantities import duration
 from headway.results import PartitionStep, RunResult
@@ -56,6 +54,9 @@ def section(result: RunResult) -> str:
         return ""
     geometry = Geometry(wiring)
     drawn = _drawing(geometry, standing(result.partitions, moment["time"]))
+    # Here, since the plugin runs without the libraries of reports.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("headway_plugins.partitions", ""),
         autoescape=True,

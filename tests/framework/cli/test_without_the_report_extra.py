@@ -1,4 +1,4 @@
-"""A daemon's installation: matplotlib, Pillow and SciPy are not there."""
+"""A daemon's installation: Jinja2, matplotlib, Pillow, SciPy and Paramiko are not there."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ WITHOUT = """
 import sys
 from importlib.abc import MetaPathFinder
 
+MISSING = ("jinja2", "markupsafe", "matplotlib", "PIL", "scipy", "paramiko")
+
 class Missing(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("matplotlib", "PIL", "scipy"):
+        if name.split(".")[0] in MISSING:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 import importlib.util
 found = importlib.util.find_spec
 sys.meta_path.insert(0, Missing())
 importlib.util.find_spec = lambda name, package=None: (
-    None if name.split(".")[0] in ("matplotlib", "PIL", "scipy") else found(name, package)
+    None if name.split(".")[0] in MISSING else found(name, package)
 )
 from headway.cli import main
 sys.exit(main())
@@ -56,7 +58,7 @@ def test_a_dry_run_needs_no_plots_unless_it_writes_them(trace: Path, tmp_path: P
     assert "5 jobs" in ran.stdout
     refused = headway("dry-run", "--trace", trace, "--out", tmp_path / "out")
     assert refused.returncode == 2
-    assert "needs matplotlib, Pillow, SciPy" in refused.stderr and ".[report]" in refused.stderr
+    assert "needs Jinja2, matplotlib, Pillow, SciPy" in refused.stderr and ".[report]" in refused.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -86,6 +88,40 @@ def test_what_needs_it_says_how_to_install_it(words: list[str], tmp_path: Path) 
     ran = headway(*words)
     assert ran.returncode == 2
     assert "extra `report`" in " ".join(ran.stderr.split()), ran.stderr
+
+
+SSH = """
+cluster:
+  adapter: slurm
+  options: {partitions: [batch], ssh: {host: login.example.org}}
+"""
+SEVERAL = """
+clusters:
+  near: {adapter: slurm, options: {partitions: [batch]}}
+  far: {adapter: pbs, options: {queues: [workq], ssh: {host: login.example.org}}}
+"""
+
+
+@pytest.mark.parametrize("clusters", [SSH, SEVERAL], ids=["one", "several"])
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_another_machine_needs_the_extra_ssh(command: str, clusters: str, tmp_path: Path) -> None:
+    site = tmp_path / "site.yaml"
+    site.write_text(f"mode: monitor\njournal: {tmp_path / 'journal.db'}\n{clusters}", encoding="utf-8")
+    ran = headway(command, "-c", site)
+    assert ran.returncode == 2
+    told = " ".join(ran.stderr.split())
+    assert "key `ssh` (commands on login.example.org) needs Paramiko" in told and "extra `ssh`" in told, told
+
+
+def test_every_plugin_and_adapter_loads_that_needs_no_extra(tmp_path: Path) -> None:
+    """`partitions` draws a picture for reports, and runs without them."""
+    ran = headway("plugins", "partitions")
+    assert ran.returncode == 0, ran.stderr
+    site = tmp_path / "site.yaml"
+    site.write_text(
+        "mode: dry-run\ncluster: {adapter: slurm, options: {partitions: [a]}}\n", encoding="utf-8"
+    )
+    assert "Paramiko" not in headway("check", "-c", site).stderr
 
 
 def test_the_readme_names_the_commands_that_need_it() -> None:
