@@ -41,9 +41,10 @@ class Wanted:
 
         def is_wanted(job: Job) -> bool:
             description = job.description
-            return all(getattr(description, what) == value for what, value in wanted) and (
-                pool is None or _is_of(job, pool)
-            )
+            for what, value in wanted:
+                if getattr(description, what) != value:
+                    return False
+            return pool is None or _is_of(job, pool)
 
         return is_wanted
 
