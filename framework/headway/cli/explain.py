@@ -109,7 +109,7 @@ def command(
             why = ""
             if not (fresh or plugin_files):
                 several = len(config.clusters_by_place()) > 1
-                told, why = from_daemon(config.socket_path(), job_id, several)
+                told, why = from_daemon(config.socket_path(), job_id, several=several)
             if told is None or told.is_unplanned_head:
                 told = _looked_at(path, *_installed(plugin_files, adapter_files), job_id, told, why)
     _tell(told, journal, recorded=journal_only or journal_path is not None, as_json=as_json)
@@ -125,7 +125,7 @@ def _without_configuration(job_id: str, *, fresh: bool, plugins: bool, journal: 
                 f"{option} needs a configuration: expected -c FILE, or HEADWAY_CONFIG in the environment; "
                 f"found none that can be read ({', '.join(map(str, common.CONFIGS))})"
             )
-    told, why = from_daemon(daemon_of(None)[0], job_id, several=True)
+    told, why = from_daemon(daemon_of(None)[0], job_id, several=True, alone=True)
     if told is None:
         raise UserError(why)
     if as_json:

@@ -72,9 +72,12 @@ class Told:
         return replace(self, lines=lines, explanation=explanation)
 
 
-def from_daemon(path: Path | None, job_id: str, several: bool) -> tuple[Told | None, str]:
+def from_daemon(
+    path: Path | None, job_id: str, *, several: bool, alone: bool = False
+) -> tuple[Told | None, str]:
     """What the daemon at this socket says of a job; None if it says nothing, and why, if there may be a
-    daemon. ``several``: starts that wait are told with the name of their cluster."""
+    daemon. ``several``: starts that wait are told with the name of their cluster. ``alone``: the cluster
+    cannot be looked at instead."""
     from headway.service.client import ask
 
     if path is None:
@@ -90,7 +93,8 @@ def from_daemon(path: Path | None, job_id: str, several: bool) -> tuple[Told | N
     unplanned = job is not None and job.position is not None and job.planned_start is None
     lines = [*found.sentences, *found.remembered]
     if unplanned:
-        lines.append("The daemon has planned no start for it yet; `headway explain --fresh` foretells one.")
+        fresh = "" if alone else "; `headway explain --fresh` foretells one"
+        lines.append(f"The daemon has planned no start for it yet{fresh}.")
     explanation = Explanation(
         found.id, "daemon", tuple(lines), reply.as_of, job, found.before, found.promise, found.plans,
         found.sooner, found.starts_waiting, found.outages,

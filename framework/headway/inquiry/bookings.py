@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from headway.errors import Failure
 from headway.inquiry.inquiry import Inquiry, Sees, everything, served_order
 from headway.inquiry.pages import page
 from headway.inquiry.reports import BookingPage, BookingReport, finite
@@ -13,15 +14,55 @@ from headway.model import Placement
 from headway.scheduler import Scheduler
 from headway.state import Domain, Job, Status
 from headway.view import Booking
+from headway.view.holes import Enough, planned
+
+
+class Planned(NamedTuple):
+    """When a job is to start (absolute seconds), and where."""
+
+    job: Job
+    start: float
+    placement: Placement = ()
+
+
+def booking_of(inquiry: Inquiry, job: Job) -> Planned | None:
+    """What is booked for a job in the pool that it faces; None: nothing, or that is not worked out yet
+    (:attr:`Inquiry.unfinished`)."""
+    view = inquiry.scheduler.views[job.domain.name]
+    try:
+        found = planned(view, job, inquiry.check)
+    except Enough:
+        inquiry.unfinished.add(job.id)
+        return None
+    return None if found is None else Planned(job, *found)
+
+
+def all_are_made(inquiry: Inquiry, domain: Domain) -> bool:
+    """Make the bookings that are owed in a domain; whether all are made."""
+    try:
+        inquiry.scheduler.views[domain.name].make_owed(inquiry.check)
+    except Enough:
+        return False
+    return True
+
+
+def first_booked(inquiry: Inquiry, domain: Domain) -> Planned | None:
+    """The booking of a domain that was made first; None: there is none."""
+    view = inquiry.scheduler.views[domain.name]
+    if view.owed:
+        return booking_of(inquiry, domain.queue[0]) if domain.queue else None
+    return next((Planned(one.job, one.start, one.placement) for one in view.bookings), None)
 
 
 def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees = everything) -> BookingPage:
     """Some of the bookings in a pool and in the pools that it shares nodes with, "": in all pools; of jobs
-    that may be seen."""
+    that may be seen. Raises :class:`headway.errors.Failure` while some are still to be made."""
+    domains = [one for one in inquiry.state.domains.values() if not pool or pool in one.pool_names]
+    if not all([all_are_made(inquiry, domain) for domain in domains]):
+        raise Failure("the bookings are not all worked out yet; ask again in a moment")
     found = (
         booking
-        for domain in inquiry.state.domains.values()
-        if not pool or pool in domain.pool_names
+        for domain in domains
         for booking in inquiry.scheduler.views[domain.name].bookings
         if sees(booking.job)
     )
@@ -41,14 +82,6 @@ def planned_starts(scheduler: Scheduler) -> Iterator[tuple[str, float]]:
         if (planned := planned_head(scheduler, domain)) is not None:
             found.setdefault(planned.job.id, planned.start)
     return iter(found.items())
-
-
-class Planned(NamedTuple):
-    """When a job is to start (absolute seconds), and where."""
-
-    job: Job
-    start: float
-    placement: Placement = ()
 
 
 def planned_head(scheduler: Scheduler, domain: Domain) -> Planned | None:

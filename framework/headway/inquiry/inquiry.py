@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from headway.decisions import Decision, Start
@@ -19,6 +19,10 @@ def everything(_: Job) -> bool:
     return True
 
 
+def everything_is_made() -> None:
+    """All bookings that are asked about are made, however many are owed before them."""
+
+
 @dataclass(eq=False)
 class Inquiry:
     """What is asked of a scheduler between two steps. It is of no use after the next step."""
@@ -30,6 +34,11 @@ class Inquiry:
     wished: Sequence[Decision] = ()
     #: Of the other jobs, those are named that the asking user may see.
     sees: Sees = everything
+    #: Is called before a booking is made that a policy owes; raises :class:`headway.view.holes.Enough` once
+    #: no more are to be made.
+    check: Callable[[], object] = everything_is_made
+    #: Ids of the jobs whose bookings were not made because it was enough.
+    unfinished: set[str] = field(default_factory=set)
 
     @property
     def sees_all(self) -> bool:

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from headway.inquiry.bookings import Planned, planned_head
+from headway.inquiry.bookings import Planned, booking_of, planned_head
 from headway.inquiry.inquiry import Inquiry, Sees, everything
 from headway.inquiry.pages import page
 from headway.inquiry.queued import in_queues, without_place
 from headway.inquiry.reports import JobPage, JobReport, finite
-from headway.inquiry.waiting import view_of, why_in_queue, why_outside
+from headway.inquiry.waiting import why_in_queue, why_outside
 from headway.state import Job, PoolState, State, Status
 from headway.state.choices import facing_pool, may_run_in, pools_of
 from headway.state.records import ON_NODES, submission
-from headway.view import Booking
 
 
 @dataclass(frozen=True)
@@ -101,17 +100,17 @@ def planned_start(inquiry: Inquiry, job: Job) -> Planned | None:
     """When and where the job is planned to start; None: nothing is planned for it."""
     booking = first_booking(inquiry, job)
     if booking is not None:
-        return Planned(job, booking.start, booking.placement)
+        return booking
     domain = job.domain
     return planned_head(inquiry.scheduler, domain) if inquiry.queue(domain)[0] is job else None
 
 
-def first_booking(inquiry: Inquiry, job: Job) -> Booking | None:
+def first_booking(inquiry: Inquiry, job: Job) -> Planned | None:
     """The earliest of the job's bookings; None if nothing is booked for it."""
     found = []
     for pool in pools_of(job):
         with facing_pool(job, pool):
-            booking = view_of(inquiry, job).booked(job)
+            booking = booking_of(inquiry, job)
         if booking is not None:
             found.append(booking)
     return min(found, key=lambda booking: booking.start, default=None)

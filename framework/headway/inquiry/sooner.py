@@ -13,10 +13,12 @@ from typing import TypeVar
 
 import msgspec
 
+from headway.inquiry.bookings import all_are_made
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.reports import SoonerReport
 from headway.inquiry.waiting import view_of, why_in_queue, why_outside
 from headway.model import JobDescription, Request
+from headway.plugins import traits_of
 from headway.state import Job, PoolState, Status
 from headway.state.choices import pools_of
 from headway.state.obstacles import find_obstacle
@@ -44,7 +46,10 @@ def sooner(inquiry: Inquiry, job: Job) -> list[SoonerReport]:
     if inquiry.scheduler.wished or why_in_queue(inquiry, job).kind not in _HELPED:
         return []
     view = view_of(inquiry, job)
-    if inquiry.queue(job.domain)[0] is not job and not _backfills(view):
+    # No booking is in the way of the first of the queue before some are made.
+    if not all_are_made(inquiry, job.domain):
+        return []
+    if inquiry.queue(job.domain)[0] is not job and not _backfills(inquiry, view):
         return []
     rng = view.rng.bit_generator
     drawn = rng.state
@@ -56,9 +61,11 @@ def sooner(inquiry: Inquiry, job: Job) -> list[SoonerReport]:
         rng.state = drawn
 
 
-def _backfills(view: View) -> bool:
-    """Whether the policy starts jobs before jobs that were before them, as far as no booking is delayed: one
-    that stops at a job does not, and one that books nothing has rules of its own."""
+def _backfills(inquiry: Inquiry, view: View) -> bool:
+    """Whether the policy starts jobs before jobs that were before them, as far as no booking is delayed, and
+    anything is booked."""
+    if not any(traits_of(policy).study.backfills for policy in inquiry.scheduler.policies):
+        return False
     count = len(view.bookings)
     return view.stopped_at is None and count > 0 and (not view.domain.flat or count <= _BOOKINGS)
 
@@ -87,6 +94,8 @@ class _Trials:
         )
         trial = self._trial(description, pool, limit, expected)
         if trial.processors > pool.domain.free or find_obstacle(state, trial) is not None:
+            return False
+        if not all_are_made(self.inquiry, pool.domain):
             return False
         view = self.inquiry.scheduler.views[pool.domain.name]
         return view.place_without(trial, (), instead_of=job) is not None

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from headway.inquiry.bookings import Planned, booking_of, first_booked
 from headway.inquiry.inquiry import Inquiry
 from headway.state import Job, PoolState
 from headway.state.dependencies import is_met
 from headway.state.reasons import reason_of
-from headway.view import Booking, View
+from headway.view import View
 
 _INF = float("inf")
 
@@ -85,7 +86,7 @@ def view_of(inquiry: Inquiry, job: Job) -> View:
 
 
 def _has_no_start(inquiry: Inquiry, job: Job) -> bool:
-    booking = view_of(inquiry, job).booked(job)
+    booking = booking_of(inquiry, job)
     return booking is None or booking.start == _INF
 
 
@@ -110,7 +111,7 @@ def _vetoed(inquiry: Inquiry, job: Job) -> Said | None:
 
 def _booked(inquiry: Inquiry, job: Job) -> Said | None:
     view = view_of(inquiry, job)
-    booking = view.booked(job)
+    booking = booking_of(inquiry, job)
     if booking is None:
         return None
     if booking.start == _INF:
@@ -126,7 +127,7 @@ def _booked(inquiry: Inquiry, job: Job) -> Said | None:
     return Said(f"{start}{waits}{_reserved(view, booking, clock)}", tuple([entry[3].id for entry in last]))
 
 
-def _reserved(view: View, booking: Booking, clock: Callable[[float], str]) -> str:
+def _reserved(view: View, booking: Planned, clock: Callable[[float], str]) -> str:
     """The first reservation that it would run into if it started now, as a sentence; "" if there is none."""
     end = view.now + booking.job.expected_runtime
     for kept in view.reservations:
@@ -173,10 +174,9 @@ def _unplaced(inquiry: Inquiry, job: Job) -> str:
 
 
 def _would_delay(inquiry: Inquiry, job: Job) -> Said | None:
-    bookings = view_of(inquiry, job).bookings
-    if not bookings:
+    head, clock = first_booked(inquiry, job.domain), inquiry.clock
+    if head is None:
         return None
-    head, clock = bookings[0], inquiry.clock
     other, at = _other(head.job, job), clock(head.start)
     if job.pool.flat:
         said = f"It would fit now, but would delay {other}, for which processors are kept from {at} on."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import thread_time
 
 import msgspec
 
@@ -39,6 +40,7 @@ from headway.service.peer import Peer
 from headway.service.promises import Promises
 from headway.service.protocol import Explained, Found, OutageReport, Reply
 from headway.state import Job, Status
+from headway.view.holes import Enough
 
 #: The questions that headway itself answers.
 _OwnQuestion = (
@@ -56,6 +58,8 @@ _OwnQuestion = (
 Answered = _OwnQuestion | protocol.PluginQuestion
 #: Bytes of a reply beside a plugin's answer, at most.
 _ENVELOPE = 1024
+#: Seconds of processor time for which one question has bookings made that a policy owes.
+_MAKING = 0.03
 #: Answers about holes that are kept until the next cycle.
 _KEPT = 256
 
@@ -101,7 +105,8 @@ class Answers:
 
     def reply(self, question: Answered, peer: Peer, scheduler: Scheduler) -> Reply:
         """The answer to a question, after the scheduler's last step."""
-        inquiry = Inquiry(scheduler, self.tell_time, tuple(self._wished.values()), self._sees(peer))
+        wished = tuple(self._wished.values())
+        inquiry = Inquiry(scheduler, self.tell_time, wished, self._sees(peer), _for_a_moment())
         as_of = scheduler.state.now
         try:
             if isinstance(question, protocol.PluginQuestion):
@@ -206,7 +211,9 @@ class Answers:
         starts = () if job.status in (Status.RUNNING, Status.SUSPENDED) else tuple(self.starts_waiting())
         # Bookings that this question made are on record too.
         self.promises.planned(inquiry.scheduler)
-        planned = report.planned_start is not None
+        if report.planned_start is not None:
+            self.promises.note(job.id, report.planned_start, inquiry.state.now)
+        planned = report.planned_start is not None or job.id in inquiry.unfinished
         promise = self.promises.of(job.id) if planned else None
         plans = self.promises.kept_in(job.pool.name) if planned else None
         helps = sooner(inquiry, job)
@@ -229,6 +236,17 @@ def _holes_wanted(asked: protocol.Holes) -> HolesWanted:
         exclusive=asked.exclusive,
     )  # fmt: skip
     return HolesWanted(each, asked.pool, asked.nodes, asked.processors, asked.seconds)
+
+
+def _for_a_moment() -> Callable[[], object]:
+    """Raises :class:`Enough` once the making of bookings has taken its time; what is made stays made."""
+    end = thread_time() + _MAKING
+
+    def check() -> None:
+        if thread_time() >= end:
+            raise Enough
+
+    return check
 
 
 def _known(inquiry: Inquiry, pool: str) -> None:

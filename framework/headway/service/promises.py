@@ -104,7 +104,7 @@ class Promises:
         for view in scheduler.views.values():
             for booking in self._fresh(view):
                 if math.isfinite(booking.start) and booking.job.status is Status.PENDING:
-                    self._note(booking.job.id, booking.start, now)
+                    self.note(booking.job.id, booking.start, now)
         self._note_heads(scheduler, now)
         if len(self._plans) > 2 * len(scheduler.state.jobs) + _SPARE:
             # Of jobs that ended between two runs no end was told.
@@ -143,9 +143,10 @@ class Promises:
             if head.id != known or now >= due:
                 self._heads[domain.name] = head.id, now + SAME
                 if (planned := planned_head(scheduler, domain)) is not None:
-                    self._note(head.id, planned.start, now)
+                    self.note(head.id, planned.start, now)
 
-    def _note(self, job_id: str, start: float, now: float) -> None:
+    def note(self, job_id: str, start: float, now: float) -> None:
+        """A job is planned to start at ``start``, as of ``now`` (absolute seconds)."""
         plans = self._plans.get(job_id)
         if plans is None:
             self._plans[job_id] = array("d", (now, start))

@@ -111,7 +111,7 @@ class View:
     @property
     def bookings(self) -> list[Booking]:
         """Bookings that stand, in the order in which they were made."""
-        self._make_owed()
+        self.make_owed()
         return self._bookings
 
     @property
@@ -205,10 +205,13 @@ class View:
         """A cycle begins that looks at everything."""
         self._turns = None
 
-    def _make_owed(self) -> None:
-        """Make the bookings that are owed."""
-        if self._turns is not None:
+    def make_owed(self, check: Callable[[], object] | None = None) -> None:
+        """Make the bookings that are owed. ``check`` is called before each; what it raises passes through,
+        and what was made by then stays."""
+        if self._turns is not None and check is None:
             self._turns.make_owed()
+        elif self._turns is not None:
+            self._turns.make_owed(check)
 
     def _leave_turns(self) -> None:
         """The same, for good: what is started, booked or stretched now was not served in turn."""
@@ -272,7 +275,7 @@ class View:
 
     def booked(self, job: Job) -> Booking | None:
         """The job's booking, if it has one."""
-        self._make_owed()
+        self.make_owed()
         bookings = self._bookings
         if not bookings:
             return None

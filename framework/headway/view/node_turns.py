@@ -42,10 +42,6 @@ _PENDING = Status.PENDING
 _CHUNK = 256
 
 
-def _go_on() -> None:
-    """All work is to be done."""
-
-
 class _Goal(msgspec.Struct, eq=False, gc=False):
     """No job before the place ``last`` is to be owed that could start before ``end``."""
 
@@ -54,6 +50,10 @@ class _Goal(msgspec.Struct, eq=False, gc=False):
     #: What for: the opening of the job at that place, and how many bookings there were when it was found.
     opening: Opening | None = None
     known: int = -1
+
+
+def _go_on() -> None:
+    """All work is to be done."""
 
 
 class NodeTurns:
@@ -303,13 +303,13 @@ class NodeTurns:
         finally:
             self._making = False
 
-    def make_owed(self) -> None:
-        """Make the bookings that are owed, and hand all of them out."""
+    def make_owed(self, check: Callable[[], object] = _go_on) -> None:
+        """Make the bookings that are owed, and hand all of them out. ``check`` is as for :meth:`clear`."""
         if self._making:
             return
         last = self._booked_before(len(self._jobs))
         if self.owes:
-            self._make(last, _go_on)
+            self._make(last, check)
         if self._told != len(self._booked):
             self._told = len(self._booked)
             self._hand_out(last)

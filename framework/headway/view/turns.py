@@ -55,6 +55,10 @@ class Planned(msgspec.Struct, eq=False, gc=False):
     start: float
 
 
+def _go_on() -> None:
+    """Bookings are made, however many are owed."""
+
+
 class Turns:
     """The jobs that are served in turn from a clean slate on."""
 
@@ -397,8 +401,8 @@ class Turns:
         made = self._early.get(job) or next((one for one in reversed(self._plan) if one.job is job), None)
         return None if made is None else (made.start, ())
 
-    def make_owed(self) -> None:
-        """Make the bookings that are owed, and hand all of them out.
+    def make_owed(self, check: Callable[[], object] = _go_on) -> None:
+        """Make the bookings that are owed, and hand all of them out. ``check`` is as for :meth:`clear`.
 
         What a booking leaves at its start is told as if all jobs were served in turn.
         """
@@ -406,6 +410,7 @@ class Turns:
             if self._ahead is None:
                 self._ahead = self._as_it_was()
             while self.owes:
+                check()
                 self._book_upto(self._ahead, self._at + 1)
         told = len(self._plan), len(self._begun)
         if told != self._told:

@@ -83,7 +83,7 @@ class Recorded:
 
     def plan(self, job_id: str, *plans: tuple[float, float]) -> None:
         for at, start in plans:
-            self.promises._note(job_id, start, at)
+            self.promises.note(job_id, start, at)
 
     def begins(self, *starts: tuple[str, float]) -> None:
         site = Site()

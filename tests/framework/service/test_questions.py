@@ -31,6 +31,7 @@ from headway.model.modes import Mode
 from headway.model.questions import Question
 from headway.scheduler import Scheduler, plain_clock
 from headway.service import Inbox, Peer, Server
+from headway.service import answers as module
 from headway.service import protocol as p
 from headway.service.answers import Answers
 from headway.service.client import ask
@@ -38,6 +39,7 @@ from headway.service.inbox import ANSWERING, MAX_WAITING
 from headway.service.limits import Allowance, Limits
 from headway.state import State
 from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 
 ANN, BEN = 11111, 22222
@@ -486,3 +488,34 @@ def test_a_question_that_no_plugin_can_answer_costs_its_answer(
     reply = one.ask(p.PluginQuestion(name))
     assert (reply.outcome, reply.reason) == (outcome, reason)
     assert one.ask(p.PluginQuestion("weather")).outcome == "accepted"
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_bookings_that_a_policy_owes_are_made_for_a_moment_and_the_rest_when_asked_again(
+    monkeypatch: pytest.MonkeyPatch, flat: bool
+) -> None:
+    """Conservative backfilling books every job, and of thousands a question has no more made than it can."""
+    cluster = ClusterDescription.flat(4) if flat else node_cluster(*alike(2, 2))
+    scheduler = Scheduler(cluster, plugged(Conservative(), *([] if flat else [FirstFit()])))
+    scheduler.step(0.0, [submitted("runs", 3, "ann")])
+    waiting = [JobSubmitted(0.0, described(f"w{number}", 3, 5000 + number)) for number in range(30)]
+    scheduler.step(0.0, [*waiting, JobSubmitted(0.0, described("long", 1, 50000))])
+    view, root = scheduler.views["pool"], Peer("root", True)
+    owed = view.owed
+    assert owed >= 20
+    answers = Answers()
+    answers.promises._owed_each = 1.0
+    monkeypatch.setattr(module, "_MAKING", -1.0)
+    found = answers.reply(p.Explain("w20"), root, scheduler).found
+    assert isinstance(found, p.Explained) and found.job is not None and found.job.planned_start is None
+    assert any("is not worked out yet; ask again" in line for line in found.sentences)
+    assert answers.reply(p.Bookings(), root, scheduler).outcome == "failed"
+    page = answers.reply(p.Jobs(), root, scheduler).found
+    assert isinstance(page, p.JobPage) and len(page.jobs) == 32
+    assert view.owed == owed, "nothing was made"
+    monkeypatch.setattr(module, "_MAKING", 10.0)
+    found = answers.reply(p.Explain("w9"), root, scheduler).found
+    assert isinstance(found, p.Explained) and found.job is not None and found.job.planned_start is not None
+    assert found.promise is not None and found.promise.first == found.job.planned_start
+    assert list(found.sentences) == explain(scheduler, "w9", plain_clock)
+    assert answers.reply(p.Bookings(), root, scheduler).outcome == "accepted"
