@@ -16,6 +16,9 @@
 -- update JobId=J Nice=N", with which Slurm (22.05) takes any hold away, an administrator's too. A wish of
 -- that kind becomes a word in the job's comment, which headway reads: its user has released it. So does a
 -- user's "scontrol hold" of a job that headway holds, of which Slurm takes no note.
+--
+-- While headway drives it says so in a file (HEARTBEAT). When nothing was heard for PATIENCE seconds, new jobs
+-- are left to Slurm, and so are users' own holds, until headway is heard again.
 
 -- The partitions of cluster.options.partitions in headway's configuration.
 local MANAGED = { batch = true }
@@ -27,6 +30,17 @@ local BEHIND = {}
 -- Users (numbers) whose own jobs are not looked after here: root's, and those of the user that headway runs
 -- as, if that user submits jobs.
 local EXEMPT = { [0] = true }
+
+-- The file in which headway says that it drives (cluster.options.heartbeat), as it is called on this machine;
+-- "": none, and jobs wait for headway however long it is away.
+local HEARTBEAT = "/run/headway/heartbeat"
+
+-- After so many seconds without a word in it new jobs are left to Slurm (cluster.options.patience); 0: never.
+local PATIENCE = 300
+
+-- slurmctld has just started, and an old word says little: headway, too, had no answer for a while. So many
+-- seconds are left to it.
+local GRACE = 60
 
 local NEW = "headway:new"
 -- The user stated no greatest number of nodes: Slurm 24.11 does not show that of a job that enters held.
@@ -85,11 +99,96 @@ local function with_mark(comment, word)
    return text == "" and word or (text .. " " .. word)
 end
 
+local function text_of(path)
+   local file = io.open(path, "r")
+   if file == nil then
+      return ""
+   end
+   local text = file:read(512)
+   file:close()
+   return text or ""
+end
+
+-- Seconds by a clock that is never set, where the system has one.
+local function clock()
+   return tonumber(string.match(text_of("/proc/uptime"), "^%d+")) or os.time()
+end
+
+-- When slurmctld was started, by that clock; where that cannot be told, now.
+local function started()
+   local now = clock()
+   local fields = string.match(text_of("/proc/self/stat"), "^.*%) (.*)$") or ""
+   local ticks = tonumber(string.match(fields, "^" .. string.rep("%S+ ", 19) .. "(%d+)"))
+   return ticks ~= nil and math.min(math.floor(ticks / 100), now) or now
+end
+
+local BOOT = string.match(text_of("/proc/sys/kernel/random/boot_id"), "^%S+")
+-- When headway was there last as far as is known, and when its file was read last, by that clock.
+local heard = started() - PATIENCE + math.min(GRACE, PATIENCE)
+local looked = heard
+-- What the file said then.
+local said = ""
+local was_silent = false
+
+-- What the file says now: sets `heard`; true if it says that headway was told to give control back. A file that
+-- is not there, or not headway's, says nothing.
+local function rests(now)
+   local text = text_of(HEARTBEAT)
+   local boot, up, at = string.match(text, "^headway drives boot=(%S+) up=(%d+) at=(%d+)")
+   if boot == nil then
+      return string.match(text, "^headway rests ") ~= nil
+   end
+   up, at = tonumber(up), tonumber(at)
+   if boot == BOOT then
+      -- Written on this machine since it was booted: the time can be trusted, also when the clock was set.
+      if up <= now + 1 then
+         heard = math.max(heard, up)
+      end
+   else
+      -- Written on another machine, or before a boot: its clock may be another. That it was written since it
+      -- was read last is certain.
+      local age = os.time() - at
+      if text ~= said then
+         heard = math.max(heard, age < 0 and now or looked)
+      end
+      if age >= 0 and age <= PATIENCE then
+         heard = math.max(heard, now - age)
+      end
+   end
+   said = text
+   return false
+end
+
+-- Whether headway is away, and jobs are Slurm's.
+local function is_silent()
+   if HEARTBEAT == "" or PATIENCE <= 0 then
+      return false
+   end
+   local now = clock()
+   heard = math.min(heard, now)
+   local silent = rests(now) or now - heard > PATIENCE
+   looked = now
+   if silent ~= was_silent then
+      was_silent = silent
+      slurm.log_info("headway: %s", silent and "not heard, new jobs are left to Slurm" or "heard again, new jobs are held")
+   end
+   return silent
+end
+
+local function is_new(mark)
+   return string.sub(mark or "", 1, #NEW) == NEW
+end
+
+-- Whether headway itself holds the job, as administrator.
+local function is_taken(mark)
+   return string.sub(mark or "", 1, 8) == "headway:" and not is_new(mark)
+end
+
 function slurm_job_submit(job_desc, part_list, submit_uid)
    if is_behind(job_desc.partition) and not EXEMPT[submit_uid] then
       return ACCESS_DENIED
    end
-   if is_managed(partition_of(job_desc, part_list)) and job_desc.priority ~= 0 then
+   if is_managed(partition_of(job_desc, part_list)) and job_desc.priority ~= 0 and not is_silent() then
       job_desc.priority = 0
       if job_desc.admin_comment == nil or job_desc.admin_comment == "" then
          job_desc.admin_comment = NEW .. (job_desc.max_nodes == NO_VAL and ANY_NODES or "")
@@ -111,7 +210,7 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
    end
    local comment = job_desc.comment or job_rec.comment
    local note, before = job_desc.admin_comment, job_rec.admin_comment
-   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and string.sub(before or "", 1, #NEW) == NEW and mark_of(comment) ~= USER_HOLD then
+   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and is_new(before) and mark_of(comment) ~= USER_HOLD then
       -- An administrator writes over the mark that says whose hold this is: the comment says it from now on.
       comment = with_mark(comment, RELEASED)
       job_desc.comment = comment
@@ -133,14 +232,21 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
       job_desc.comment = comment
    end
    if wish == 0 then
-      -- A hold takes an earlier release back. Of a job that is held already Slurm does not note it.
-      if job_rec.priority == 0 then
+      -- A hold takes an earlier release back. Of a job that is held already Slurm does not note it, and a job
+      -- that was released while headway was away has the mark of a job that waits for headway.
+      if job_rec.priority == 0 or is_new(before) then
          job_desc.comment = with_mark(comment, USER_HOLD)
       elseif mark_of(comment) ~= "" then
          job_desc.comment = without_mark(comment)
       end
    elseif (wish ~= nil and wish ~= NO_VAL) or job_rec.priority ~= 0 then
       -- A release; or a job that nothing holds (requeued, on its way here from another partition).
+      if not (job_rec.priority == 0 and is_taken(before)) and is_silent() then
+         if mark_of(comment) ~= "" then
+            job_desc.comment = without_mark(comment)
+         end
+         return slurm.SUCCESS
+      end
       job_desc.priority = 0
       job_desc.comment = with_mark(comment, RELEASED)
    end

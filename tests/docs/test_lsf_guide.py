@@ -17,13 +17,13 @@ from headway_adapters.lsf import LsfOptions, give_back
 from headway_adapters.lsf import checks as lsf_checks
 from headway_adapters.lsf import client as lsf_client
 from headway_adapters.lsf import writer as lsf_writer
-from headway_adapters.transport import TransportOptions
+from headway_adapters.polling.heartbeat import HeartbeatOptions
 
 ROOT = Path(__file__).parents[2]
 ETC = ROOT / "etc" / "lsf"
 README = (ETC / "README.md").read_text(encoding="utf-8")
 SECTION = PAGES["lsf.md"]
-SHARED = {*TransportOptions.model_fields, "actuators", "agents"}
+SHARED = {*HeartbeatOptions.model_fields, "actuators", "agents"}
 
 
 def test_every_option_is_explained_with_its_default() -> None:
@@ -56,11 +56,12 @@ def test_a_machine_without_lsf_is_told_what_is_missing() -> None:
     assert "Traceback" not in done.output
 
 
-def test_the_way_back_is_a_command_that_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = re.findall(r"^.*python -m headway_adapters\.lsf\.give_back.*$", README, re.MULTILINE)
-    assert line.split("give_back ")[1].split() == ["-c", "/etc/headway/headway.yaml"]
-    assert give_back.main(["-c", str(ETC / "headway.yaml")]) == 1
-    assert "'bqueues' is not installed" in capsys.readouterr().err
+def test_the_way_back_is_a_command_that_is_there() -> None:
+    (line,) = re.findall(r"^.*headway give-back.*$", README, re.MULTILINE)
+    words = line.split("bin/headway ")[1].split()
+    assert words == ["give-back", "--all", "-c", "/etc/headway/headway.yaml"]
+    done = CliRunner().invoke(cli, [*words[:3], str(ETC / "headway.yaml")])
+    assert done.exit_code == 1 and "'bqueues' is not installed" in done.output
 
 
 def test_the_commands_that_are_named_are_those_that_are_run() -> None:

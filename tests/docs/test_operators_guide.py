@@ -106,10 +106,10 @@ def test_configurations_load_and_the_shipped_one_is_shown_as_it_is():
 def commands() -> list[list[str]]:
     """The words behind `headway` of each command line, in blocks and in the text."""
     lines = [line for block in blocks("sh") for line in block.splitlines()]
-    names = "check|run|explain|replay|dry-run|plugins|demo|status"
+    names = "check|run|explain|replay|dry-run|plugins|demo|status|drive|give-back"
     lines += re.findall(rf"`([^`\n]*headway (?:{names})[^`\n]*)`", GUIDE)
-    unit = (ETC / "headway.service").read_text(encoding="utf-8")
-    lines += re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+    for unit in sorted(ETC.glob("*.service")):
+        lines += re.findall(r"^ExecStart=(.*)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
     found = []
     for line in lines:
         words = shlex.split(line, comments=True)

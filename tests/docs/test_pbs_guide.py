@@ -13,14 +13,14 @@ from pydantic_core import PydanticUndefined
 
 from headway.cli import cli
 from headway.config import load_config
-from headway_adapters.pbs import PbsOptions, give_back
-from headway_adapters.transport import TransportOptions
+from headway_adapters.pbs import PbsOptions
+from headway_adapters.polling.heartbeat import HeartbeatOptions
 
 ROOT = Path(__file__).parents[2]
 ETC = ROOT / "etc" / "pbs"
 README = (ETC / "README.md").read_text(encoding="utf-8")
 SECTION = PAGES["pbs.md"]
-SHARED = {*TransportOptions.model_fields, "actuators", "agents"}
+SHARED = {*HeartbeatOptions.model_fields, "actuators", "agents"}
 
 
 def test_every_option_is_explained_with_its_default() -> None:
@@ -51,12 +51,14 @@ def test_a_machine_without_pbs_is_told_what_is_missing() -> None:
     assert "Traceback" not in done.output
 
 
-def test_the_way_back_is_a_command_that_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = re.findall(r"^.*python -m headway_adapters\.pbs\.give_back.*$", README, re.MULTILINE)
-    words = line.split("give_back ")[1].split()
-    assert words == ["--bin-dir", "/opt/pbs/bin"]
-    assert give_back.main(["--bin-dir", "/nowhere"]) == 1
-    assert "'qmgr' is not installed" in capsys.readouterr().err
+def test_the_way_back_is_a_command_that_is_there(tmp_path: Path) -> None:
+    (line,) = re.findall(r"^.*headway give-back.*$", README, re.MULTILINE)
+    words = line.split("bin/headway ")[1].split()
+    assert words == ["give-back", "--all", "-c", "/etc/headway/headway.yaml"]
+    site = tmp_path / "headway.yaml"
+    site.write_text((ETC / "headway.yaml").read_text().replace("/opt/pbs/bin", "/nowhere"))
+    done = CliRunner().invoke(cli, [*words[:3], str(site)])
+    assert done.exit_code == 1 and "is not installed" in done.output
 
 
 def test_what_the_administrator_switches_is_what_the_adapter_names() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 from emulated_commands import Commands
 from live_daemon import Daemon
-from waiting import bound, limit
+from waiting import bound, limit, until
 
 from headway import decisions as d
 from headway import events as ev
@@ -407,15 +405,15 @@ def test_check_monitor_drive_give_back(site: Site, daemon: Daemon) -> None:
     site.commands.ok("qsig", "-s", "admin-suspend", held)
 
     # Back.
+    refused = daemon.command("give-back", "--all")
+    assert refused.returncode == 1 and "a daemon drives with this configuration" in refused.stderr
     assert daemon.stop() == 0
     last = site.submit()
-    done = subprocess.run(
-        [sys.executable, "-m", "headway_adapters.pbs.give_back", "--bin-dir", str(site.emulator.bin)],
-        capture_output=True, text=True,
-    )  # fmt: skip
+    done = daemon.command("give-back", "--all")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "server scheduling: on", f"job {held}: suspended: qsig -s admin-resume {held}",
+        "1 given back, 1 left",
     ]  # fmt: skip
     end = time.monotonic() + limit()
     while site.state(last) != "R":
@@ -457,3 +455,34 @@ def test_commands_take_a_jobs_number_without_the_server(site: Site, daemon: Daem
     assert recorded.startswith(f"Job {whole} "), recorded
     unknown = daemon.command("explain", "999")
     assert (unknown.returncode, f"999.{server}" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.long
+def test_the_server_schedules_again_while_headway_is_away_and_headway_leads_again(
+    site: Site, daemon: Daemon, tmp_path: Path
+) -> None:
+    heartbeat = tmp_path / "heartbeat"
+    options = {**daemon.config["cluster"]["options"], "heartbeat": str(heartbeat), "patience": 5}
+    daemon.configure(cluster={"adapter": "pbs", "options": options})
+
+    def given_back() -> bool:
+        done = daemon.command("give-back", "--all", "--if-silent")
+        assert done.returncode == 0, done.stderr
+        return "server scheduling: on" in done.stdout
+
+    daemon.start()
+    daemon.until(heartbeat.exists, what="the heartbeat")
+    assert not given_back()
+    line = next(line for line in daemon.command("check").stdout.splitlines() if "failing open" in line)
+    assert line.startswith("ok") and "s ago" in line
+    daemon.kill()
+    until(given_back, "the timer gives back")
+    first = site.submit()
+    until(lambda: site.state(first) == "R", "PBS starts a job")
+    # What the unit says before the daemon.
+    site.commands.ok("qmgr", "-c", "set server scheduling = False")
+    daemon.start()
+    second = site.submit()
+    daemon.until(lambda: site.state(second) == "R", what="headway leads again")
+    assert second in {start.job_id for _, start in daemon.starts()}
+    assert not given_back()

@@ -97,8 +97,9 @@ class Lsf(InsideSystem):
         )  # fmt: skip
 
     def give_back(self, daemon: Daemon) -> subprocess.CompletedProcess[str]:
-        module = "headway_adapters.lsf.give_back"
-        return self.call(sys.executable, "-m", module, "-c", str(daemon.config_path), user="root")
+        argv = ("give-back", "--all", "-c", str(daemon.config_path))
+        program = "from headway.cli import main; main()"
+        return self.call(sys.executable, "-c", program, *argv, user="root")
 
     def left_over(self) -> list[str]:
         found = []

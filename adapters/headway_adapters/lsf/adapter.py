@@ -38,6 +38,7 @@ from headway_adapters.lsf import checks, writer
 from headway_adapters.lsf.client import LsfClient
 from headway_adapters.lsf.detail import Detail
 from headway_adapters.lsf.flavour import POSSIBLE, Flavour, expected
+from headway_adapters.lsf.give_back import LsfGivingBack
 from headway_adapters.lsf.looking import Looking, LsfLook
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.power import PowerSaving
@@ -59,6 +60,7 @@ class LsfAdapter(PollingAdapter[Detail, Argv]):
     # beforehand (writer.fills), so that other starts need not wait for it (shares_out).
     oversubscribes = True
     Options = LsfOptions
+    gives_back = LsfGivingBack
 
     _client: LsfClient
 

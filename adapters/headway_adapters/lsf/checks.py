@@ -11,6 +11,7 @@ from headway_adapters.lsf import cluster_listing, listing
 from headway_adapters.lsf.flavour import EVERYTHING, Flavour
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.values import Calendar
+from headway_adapters.polling import heartbeat
 from headway_adapters.polling.client import CommandClient, Unanswered
 
 _PROGRAMS = (
@@ -71,6 +72,8 @@ def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) 
         found += _jobs(client, clock, cluster_listing.read_hosts(hosts_out.text))
     except Failure as error:
         found.append(Check("mbatchd", False, str(error), "start mbatchd (badmin mbdrestart), or wait for it"))
+    if options.heartbeat is not None:
+        found.append(heartbeat.check(options).for_driving())
     return found
 
 

@@ -8,10 +8,11 @@ from pydantic import Field, field_validator, model_validator
 
 from headway_adapters.polling.actuators import ActuatorOptions
 from headway_adapters.polling.agents import AgentOptions
-from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOptions
+from headway_adapters.polling.heartbeat import HeartbeatOptions
+from headway_adapters.transport.options import AutoYesNo, Seconds
 
 
-class LsfOptions(TransportOptions):
+class LsfOptions(HeartbeatOptions):
     """All times are seconds."""
 
     #: Queues whose jobs headway starts; the administrator inactivates them. Jobs of other queues on

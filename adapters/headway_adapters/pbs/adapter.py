@@ -34,6 +34,7 @@ from headway.model import ClusterDescription, NodeDescription, SwitchDescription
 from headway_adapters.pbs import checks, reader, world, writer
 from headway_adapters.pbs.client import PbsClient
 from headway_adapters.pbs.confirmations import Confirmations
+from headway_adapters.pbs.give_back import PbsGivingBack
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.pbs.looking import Looking
 from headway_adapters.pbs.options import PbsOptions
@@ -65,6 +66,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
     drains = True
     oversubscribes = True
     Options = PbsOptions
+    gives_back = PbsGivingBack
 
     _client: PbsClient
 

@@ -13,6 +13,7 @@ from headway.errors import Failure
 from headway_adapters.pbs import cluster, documents, torque, values
 from headway_adapters.pbs.client import LIST_SCHEDULERS, PbsClient
 from headway_adapters.pbs.options import PbsOptions
+from headway_adapters.polling import heartbeat
 from headway_adapters.transport import Result
 
 #: PBS before this writes no JSON that we know; its text form is read.
@@ -78,7 +79,16 @@ def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> l
     found.append(_vnodes(client, flavour))
     if flavour != "torque":
         found.append(_clock(server_out, clock))
+    if options.heartbeat is not None:
+        found.append(heartbeat.check(options).for_driving())
     return found
+
+
+def schedules(client: PbsClient, flavour: str) -> bool:
+    """Whether the server schedules by itself, as far as it says."""
+    form: tuple[str, ...] = () if flavour == "torque" else ("-F", "json")
+    server = _objects(client.run(("qstat", "-B", "-f", *form)), "Server")
+    return any(values.truth(attributes.get("scheduling")) for attributes in server.values())
 
 
 def _objects(result: Result, kind: str) -> Mapping[str, Mapping[str, Any]]:

@@ -9,12 +9,13 @@ from pydantic import Field, field_validator, model_validator
 
 from headway_adapters.polling.actuators import ActuatorOptions
 from headway_adapters.polling.agents import AgentOptions
-from headway_adapters.transport.options import Seconds, TransportOptions
+from headway_adapters.polling.heartbeat import HeartbeatOptions
+from headway_adapters.transport.options import Seconds
 
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-class PbsOptions(TransportOptions):
+class PbsOptions(HeartbeatOptions):
     """All times are seconds."""
 
     #: Queues whose jobs headway starts. Jobs of other queues on the same vnodes are seen as load and

@@ -45,6 +45,7 @@ from headway_adapters.polling.client import CommandClient
 from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.flights import Flights
 from headway_adapters.polling.hands import Hands
+from headway_adapters.polling.heartbeat import Heart, HeartbeatOptions, heartbeat_file
 from headway_adapters.polling.look import DetailT, PayloadT
 from headway_adapters.polling.looker import Looker, first_look
 from headway_adapters.polling.loop import Loop
@@ -131,9 +132,12 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
             self, orders, self.flights, self.actuators, told, start_timeout=pace.start_timeout, log=log,
             clock=clock,
         )  # fmt: skip
+        self._heart = Heart(None, 0.0, log)
+        if isinstance(pace, HeartbeatOptions) and not self.read_only:
+            self._heart = Heart(heartbeat_file(pace), pace.patience, log)
         self._loop = Loop(
             self, self._looker, self.overlay, self.flights, routes, self._wishes, self.commands,
-            self.actuators, self.agents, self.moving, self.notes, self._bell, told,
+            self.actuators, self.agents, self.moving, self.notes, self._bell, self._heart, told,
             read_only=self.read_only, log=log, clock=clock,
         )  # fmt: skip
 
@@ -222,6 +226,7 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
         if self._closed:
             return
         self._closed = True
+        self._heart.close()
         self.moving.close()
         self.agents.close()
         self._client.close()

@@ -16,6 +16,7 @@ from headway_adapters.polling.agents import Agents
 from headway_adapters.polling.bell import Bell
 from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.flights import Flights
+from headway_adapters.polling.heartbeat import Heart
 from headway_adapters.polling.licences import other_amounts
 from headway_adapters.polling.look import DetailT, Look, PayloadT
 from headway_adapters.polling.looker import Looker
@@ -38,7 +39,8 @@ class Loop(Generic[DetailT, PayloadT]):
     def __init__(
         self, system: BatchSystem[DetailT, PayloadT], looker: Looker[DetailT], overlay: Overlay[DetailT],
         flights: Flights[PayloadT], routes: Routes, wishes: Wishes[DetailT, PayloadT], commands: Commands,
-        actuators: Actuators, agents: Agents, moves: Moves, notes: Notes, bell: Bell, told: list[ev.Event],
+        actuators: Actuators, agents: Agents, moves: Moves, notes: Notes, bell: Bell, heart: Heart,
+        told: list[ev.Event],
         *, read_only: bool, log: Any, clock: Callable[[], float],
     ) -> None:  # fmt: skip
         """``told``: events that the next answer has. ``read_only``: nothing is adopted, confirmed or tended.
@@ -55,6 +57,7 @@ class Loop(Generic[DetailT, PayloadT]):
         self._moves = moves
         self._notes = notes
         self._bell = bell
+        self._heart = heart
         self._told = told
         self._read_only = read_only
         self._log = log
@@ -168,6 +171,7 @@ class Loop(Generic[DetailT, PayloadT]):
         events = self._differences(old, shown, look)
         if not self._read_only:
             events = self._see_through(look, shown, events, flying, first=first)
+            self._heart.beat()
         self._looker.schedule(starts_on_their_way=bool(self._flights))
         if not events and not first and not self._told:
             return None

@@ -33,6 +33,7 @@ from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.slurm import checks, reader, world, writer
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.custody import Custody
+from headway_adapters.slurm.give_back import SlurmGivingBack
 from headway_adapters.slurm.handback import Handback, Pinned
 from headway_adapters.slurm.intake import SlurmIntake
 from headway_adapters.slurm.looking import Looking, SlurmLook
@@ -69,6 +70,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
     shares_out = True
     suspended_lend = True
     Options = SlurmOptions
+    gives_back = SlurmGivingBack
 
     _client: SlurmClient
 

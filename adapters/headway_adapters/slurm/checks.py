@@ -57,7 +57,7 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
         found.append(_power(config).for_driving())
     found += _partitions(client, options)
     found.append(_planned_starts(options))
-    found.append(submit_filter.check(client, config, options, ping.text).for_driving())
+    found += [check.for_driving() for check in submit_filter.check(client, config, options, ping.text)]
     found.append(_clock(client, clock))
     return found
 
@@ -107,7 +107,7 @@ def _delay(config: dict[str, str]) -> Check:
     delay = int(match.group(1)) if match else 3
     return Check(
         "batch_sched_delay", delay == 0, f"{delay} s",
-        "set SchedulerParameters=batch_sched_delay=0: otherwise starts come 1 to 3 s late",
+        "set SchedulerParameters=batch_sched_delay=0: otherwise starts come 1 to 3 s late", helps=True,
     )  # fmt: skip
 
 

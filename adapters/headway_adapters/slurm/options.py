@@ -9,11 +9,12 @@ from pydantic import Field, field_validator, model_validator
 
 from headway_adapters.polling.actuators import ActuatorOptions
 from headway_adapters.polling.agents import AgentOptions
-from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOptions
+from headway_adapters.polling.heartbeat import HeartbeatOptions
+from headway_adapters.transport.options import AutoYesNo, Seconds
 
 
-class SlurmOptions(TransportOptions):
-    """The options of the transport, and these. All times are seconds."""
+class SlurmOptions(HeartbeatOptions):
+    """The options of transport and heartbeat, and these. All times are seconds."""
 
     #: Partitions whose jobs headway starts. Jobs of other partitions on the same nodes are seen as
     #: load and never touched.

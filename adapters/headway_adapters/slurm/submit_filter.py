@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from pathlib import Path
 from headway.adapter import Check
 from headway.errors import Failure
 from headway.inputs.shipped import shipped
-from headway_adapters.slurm import marker, reader, values
+from headway_adapters.slurm import failing_open, marker, reader, values
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
 
@@ -65,12 +65,21 @@ class Witness:
     held: bool
 
 
-def check(client: SlurmClient, config: Mapping[str, str], options: SlurmOptions, ping: str) -> Check:
-    """The line of ``headway check``, from what ``scontrol show config`` and ``scontrol ping`` said."""
+def check(client: SlurmClient, config: Mapping[str, str], options: SlurmOptions, ping: str) -> list[Check]:
+    """The lines of ``headway check``, from what ``scontrol show config`` and ``scontrol ping`` said."""
     plugins = config.get("JobSubmitPlugins", "")
     if "lua" not in plugins.split(","):
-        return _without(client, options)
+        return [_without(client, options)]
     script = _script(client, config, ping)
+    return [
+        _enters_held(client, config, options, script, plugins),
+        failing_open.check(options, script.path, script.text),
+    ]
+
+
+def _enters_held(
+    client: SlurmClient, config: Mapping[str, str], options: SlurmOptions, script: Script, plugins: str
+) -> Check:
     if script.gone:
         found = (
             f"{script.path} is gone: slurmctld does not start without it; until then slurmctld uses the "
@@ -86,7 +95,8 @@ def check(client: SlurmClient, config: Mapping[str, str], options: SlurmOptions,
         f"MANAGED names {', '.join(options.partitions)}"
         if script.text else f"{script.path} cannot be read from here"
     )  # fmt: skip
-    return loaded(script, boot, seen, options.partitions, _listed(client, options))
+    held_then = failing_open.held_then(options, script.text)
+    return loaded(script, boot, seen, options.partitions, _listed(client, options), held_then)
 
 
 def loaded(
@@ -95,14 +105,16 @@ def loaded(
     seen: str,
     partitions: Sequence[str],
     jobs: Iterable[reader.JobRecord],
+    held_then: Callable[[float], bool] = lambda submitted: True,
 ) -> Check:
     """Whether slurmctld uses the script of the file.
 
     ``boot``: when slurmctld started, seconds since the epoch, if that is known; ``seen``: what is known
-    already, for a person; ``jobs``: the jobs that Slurm lists.
+    already, for a person; ``jobs``: the jobs that Slurm lists. ``held_then``: whether the script held what
+    was submitted at a moment (absolute seconds), while headway was not silent.
     """
     known = [moment for moment in (script.changed, boot) if moment is not None]
-    found = witnesses(jobs, partitions, max(known)) if known else {}
+    found = witnesses(jobs, partitions, max(known), held_then) if known else {}
     remedy = "restart slurmctld, and look for job_submit/lua in its log"
     for name, witness in found.items():
         if not witness.held:
@@ -133,7 +145,10 @@ def loaded(
 
 
 def witnesses(
-    jobs: Iterable[reader.JobRecord], partitions: Sequence[str], since: float
+    jobs: Iterable[reader.JobRecord],
+    partitions: Sequence[str],
+    since: float,
+    held_then: Callable[[float], bool] = lambda submitted: True,
 ) -> dict[str, Witness]:
     """Partition -> the last job submitted to it after the second of ``since`` that shows something.
 
@@ -145,6 +160,8 @@ def witnesses(
     for record in jobs:
         witness = _witness(record)
         if witness is None or witness.submitted < int(since) + 1:
+            continue
+        if not witness.held and not held_then(witness.submitted):
             continue
         names = values.text(record.partition).split(",")
         for name in partitions:
@@ -219,7 +236,7 @@ def _without(client: SlurmClient, options: SlurmOptions) -> Check:
         _SUBJECT, False,
         f"no submit filter; {len(loose)} of {len(waiting)} pending jobs are not held",
         f"install {shipped(_SHIPPED)} and set JobSubmitPlugins=lua; until then Slurm may start a job "
-        "before headway has seen it",
+        "before headway has seen it", helps=True,
     )  # fmt: skip
 
 

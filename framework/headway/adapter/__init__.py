@@ -9,11 +9,14 @@ from headway.adapter.adapter import (
     StartsWait,
     WishedFrequency,
 )
+from headway.adapter.giving_back import Given, GivingBack
 from headway.adapter.replicas import KnownReplica, copying_capabilities
 
 __all__ = [
     "Check",
     "ClusterAdapter",
+    "Given",
+    "GivingBack",
     "KnownReplica",
     "Oddity",
     "Outage",

@@ -11,11 +11,12 @@ import abc
 import contextlib
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pydantic
 
+from headway.adapter.giving_back import GivingBack
 from headway.adapter.replicas import KnownReplica
 from headway.decisions import Decision, Start
 from headway.errors import UserError
@@ -60,6 +61,8 @@ class Check(msgspec.Struct, frozen=True):
     known: bool = True
     #: Only driving needs it: what only watches can do without.
     driving: bool = False
+    #: Driving can do without it, less well.
+    helps: bool = False
 
     def for_driving(self) -> Check:
         """The same, of something that only driving needs."""
@@ -114,6 +117,8 @@ class ClusterAdapter(contextlib.AbstractContextManager["ClusterAdapter"], abc.AB
     moves: bool = False
     #: The batch system's own commands are to show planned starts (:meth:`show_starts`).
     shows_starts: bool = False
+    #: What gives its cluster back to the batch system (``headway give-back``); None: it has nothing to give.
+    gives_back: ClassVar[type[GivingBack] | None] = None
 
     @classmethod
     def capable_of(

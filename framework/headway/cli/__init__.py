@@ -20,6 +20,8 @@ _COMMANDS = {
     "init": ("operate", "init", "Ask a cluster what it is; write what headway needs there."),
     "check": ("operate", "check", "Check configuration, plugins, journal and cluster."),
     "run": ("operate", "run", "Schedule a real cluster (or watch it with --monitor)."),
+    "drive": ("operate", "drive", "Drive for a time, then give everything back: a first try."),
+    "give-back": ("operate", "give_back", "Give control back to the batch system."),
     "status": ("operate", "status", "Report on the running daemon."),
     "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),
     "schema": ("operate", "schema", "JSON schema of the configuration file, or of --json."),

@@ -66,8 +66,8 @@ def command(
     set_up_log(config.log)
     with Orders() as orders, reaching_the_cluster(config_path, Unreached):
         Succession(
-            config, config_path, plugin_files, orders.to, wall_clock, monitor=monitor,
-            adapter_files=adapter_files,
+            config, config_path, plugin_files, orders.to, wall_clock,
+            mode=Mode.MONITOR if monitor else None, adapter_files=adapter_files,
         ).run()  # fmt: skip
 
 
@@ -115,8 +115,13 @@ class Orders:
     def _take(self, number: int, frame: object) -> None:
         if number == signal.SIGHUP:
             self._reload = True
+            self._pass_on()
         else:
-            self.stop = True
+            self.end()
+
+    def end(self) -> None:
+        """Stop, as SIGTERM does. May be called from any thread."""
+        self.stop = True
         self._pass_on()
 
     def _pass_on(self) -> None:

@@ -36,18 +36,21 @@ class Succession:
         orders_to: OrdersTo,
         tell_time: Callable[[float], str],
         *,
-        monitor: bool = False,
+        mode: Mode | None = None,
         adapter_files: tuple[Path, ...] = (),
     ) -> None:
-        """``monitor``: apply nothing, whatever the file at ``path`` says. ``plugin_files`` and
+        """``mode``: of every run, whatever the file at ``path`` says; None: as it says. ``plugin_files`` and
         ``adapter_files`` are read again for each run that a reload begins."""
-        self._first = config
+        #: Whether a first run could be made.
+        self.began = False
+        #: Of the run that is in force, or was last.
+        self.config = config
         self._path = path
         self._plugin_files = plugin_files
         self._adapter_files = adapter_files
         self._orders_to = orders_to
         self._tell_time = tell_time
-        self._monitor = monitor
+        self._mode = mode
         self._log: Any = structlog.get_logger("headway")
         #: What the next run is for, while the cluster is waited for.
         self._waits: Stopped | None = None
@@ -57,7 +60,8 @@ class Succession:
 
     def run(self) -> None:
         """Until told to stop. Raises what the first run cannot be made for, and what ends a run."""
-        current = self._make(self._first)
+        current = self._make(self.config)
+        self.began = True
         try:
             while True:
                 reason = current.serve(
@@ -66,6 +70,7 @@ class Succession:
                 if reason not in (Stopped.RELOAD, Stopped.CLOCK) or self._next is None:
                     return
                 before, current, self._next = current, self._next, None
+                self.config = current.config
                 before.close(current)
         finally:
             self._drop_next(current)
@@ -106,8 +111,8 @@ class Succession:
         fresh = load_config(self._path, Adapters.with_files(self._adapter_files))
         if fresh.mode is Mode.DRY_RUN:
             raise UserError(f"{self._path}: mode: a running daemon cannot change to dry-run")
-        if self._monitor:
-            fresh.mode = Mode.MONITOR
+        if self._mode is not None:
+            fresh.mode = self._mode
         return fresh
 
     def _try_again(self, current: MadeRun, engine: Engine) -> None:

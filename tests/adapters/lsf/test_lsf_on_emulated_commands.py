@@ -18,6 +18,9 @@ from waiting import limit
 from headway import decisions as d
 from headway import events as ev
 from headway.cli import cli
+from headway.config import load_config
+from headway.daemon.giving_back import give_back as hand_over
+from headway.errors import UserError
 from headway.model import Reservation
 from headway_adapters.commands.emulator import Emulator, EmulatorOptions
 from headway_adapters.lsf import LsfAdapter, LsfOptions
@@ -335,19 +338,21 @@ def test_giving_back_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFix
     assert "'a b' is not the name of a queue" in said and "'bqueues' is not installed" in said
 
 
-def test_giving_back_as_the_configuration_says(
-    site: Callable[..., Site], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_giving_back_as_the_configuration_says(site: Callable[..., Site], tmp_path: Path) -> None:
     lsf = site("volclava")
     path = tmp_path / "site.yaml"
     path.write_text(
         f"cluster:\n  adapter: lsf\n  options: {{queues: [normal, night], bin_dir: {lsf.emulator.bin}}}\n"
         "mode: monitor\n"
     )
-    assert give_back(["-c", str(path)]) == 0
-    assert capsys.readouterr().out == "queue normal: active\nqueue night: active\n"
-    assert give_back(["-c", str(path), "day"]) == 2
-    assert "LSF has no queue 'day'. Known: night, normal." in capsys.readouterr().err
+    config = load_config(path)
+    assert [one.line for one in hand_over(config, ["night"]).things] == ["queue night: active"]
+    given = hand_over(config, None, dry_run=True)
+    assert [one.line for one in given.things] == ["queue normal: active"]
+    assert hand_over(config, None).things == given.things
+    assert not hand_over(config, None).things
+    with pytest.raises(UserError, match="no pool is called 'day'"):
+        hand_over(config, ["day"])
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

@@ -24,8 +24,9 @@ from headway import decisions as d
 from headway import events as ev
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription, PoolDescription
-from headway_adapters.pbs import PbsAdapter, PbsOptions, give_back
+from headway_adapters.pbs import PbsAdapter, PbsOptions
 from headway_adapters.pbs.client import PbsClient, only_reads
+from headway_adapters.pbs.give_back import PbsGivingBack
 from headway_adapters.transport import Result
 
 
@@ -781,10 +782,15 @@ def test_torque_is_read_and_started_in_its_own_way(pbs: PretendedPbs) -> None:
 
 def test_control_is_given_back_and_what_waits_is_listed(pbs: PretendedPbs) -> None:
     pbs.jobs = json.loads(text_of("qstat_full_json"))["Jobs"]
-    client = PbsClient(PbsOptions(queues=("workq",)), read_only=False, transport=pbs)
-    give_back.give_back(client)
-    assert pbs.said == [("qmgr", "-c", "set server scheduling = True")]
-    assert dict(give_back.left_alone(client)) == {"1.pbshost": "suspended: qsig -s admin-resume 1.pbshost"}
+    giving = PbsGivingBack(PbsOptions(queues=("workq",)))
+    giving.client = PbsClient(PbsOptions(queues=("workq",)), read_only=False, transport=pbs)
+    given = [one.line for one in giving.give_back(("workq",), lambda: True)]
+    assert [argv for argv in pbs.said if argv[0] == "qmgr"] == [
+        ("qmgr", "-c", "set server scheduling = True")
+    ]
+    assert given == [
+        "server scheduling: on", "job 1.pbshost: suspended: qsig -s admin-resume 1.pbshost",
+    ]  # fmt: skip
 
 
 def test_fixtures_are_all_there() -> None:

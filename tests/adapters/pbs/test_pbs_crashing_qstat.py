@@ -11,8 +11,9 @@ from pretended import events, result
 from pretended_pbs import RUNS, PretendedPbs, adapter
 
 from headway import events as ev
-from headway_adapters.pbs import PbsOptions, give_back
+from headway_adapters.pbs import PbsOptions
 from headway_adapters.pbs.client import PbsClient
+from headway_adapters.pbs.give_back import PbsGivingBack
 from headway_adapters.pbs.listings import CRASHES
 from headway_adapters.transport import Result
 
@@ -116,6 +117,8 @@ def test_the_elements_of_such_an_array_stay_as_they_were() -> None:
 def test_give_back_names_it() -> None:
     pbs = Crashing({"1.pbshost"})
     pbs.jobs["3.pbshost"] = job(job_state="H", Hold_Types="s")
-    client = PbsClient(PbsOptions(queues=("workq",)), read_only=False, transport=pbs)
-    named = dict(itertools.islice(give_back.left_alone(client), 10))
+    giving = PbsGivingBack(PbsOptions(queues=("workq",)))
+    giving.client = PbsClient(PbsOptions(queues=("workq",)), read_only=False, transport=pbs)
+    given = itertools.islice(giving.give_back(("workq",), lambda: True), 10)
+    named = {one.name: one.said for one in given}
     assert CRASHES in named["1.pbshost"] and "qrls" in named["3.pbshost"]

@@ -19,7 +19,7 @@ from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import SlurmOptions, marker, reader, writer
 from headway_adapters.slurm.asking import Asking
 from headway_adapters.slurm.client import SlurmClient, only_reads
-from headway_adapters.slurm.give_back import give_back
+from headway_adapters.slurm.give_back import SlurmGivingBack
 
 #: Two elements that have a record each, and the rest of their array.
 ARRAY = (RECORDS[29], RECORDS[30], RECORDS[9])
@@ -346,8 +346,12 @@ def test_an_array_is_not_asked_about_again_and_again() -> None:
 def test_giving_back_leaves_no_begin_time_of_ours(held: bool) -> None:
     record = pending(job_id=50, priority=0 if held else 9, dependency=SINGLE, **NAMED, **REST)
     slurm = Asked({**record, **BEGINS_FOR_US})
-    client = SlurmClient(SlurmOptions(partitions=("batch",)), read_only=False, transport=slurm)
-    assert list(give_back(client, ("batch",))) == [("50", "")]
+    giving = SlurmGivingBack(SlurmOptions(partitions=("batch",)))
+    giving.client = SlurmClient(SlurmOptions(partitions=("batch",)), read_only=False, transport=slurm)
+    assert [one.line for one in giving.give_back(("batch",), lambda: True)] == ["job 50: released"]
+    # An interruption leaves a mark by which it is found again.
+    mark = "headway:held;nodes=any" if held else "headway:held"
     assert slurm.changes() == [
-        ("scontrol", "update", "JobId=50", "AdminComment=", "StartTime=now"), ("scontrol", "release", "50"),
+        ("scontrol", "update", "JobId=50", f"AdminComment={mark}", "StartTime=now"),
+        ("scontrol", "release", "50"), ("scontrol", "update", "JobId=50", "AdminComment="),
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,13 +13,15 @@ from hypothesis import strategies as st
 from test_slurm_reader import NODES, NOW, PARTITIONS, SITE, components, only, pending, read
 
 from headway import decisions as d
+from headway.adapter import Given
 from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.look import Look
 from headway_adapters.polling.notes import Notes
 from headway_adapters.polling.snapshot import Snapshot
 from headway_adapters.slurm import SlurmAdapter, marker, reader, together, writer
 from headway_adapters.slurm.custody import _Round
-from headway_adapters.slurm.give_back import _release, _release_waiting
+from headway_adapters.slurm.give_back import SlurmGivingBack
+from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.shown_starts import Pacing, ShownStarts
 from headway_adapters.transport import Result
 
@@ -196,17 +199,13 @@ def test_all_components_of_a_heterogeneous_job_are_pinned_without_it() -> None:
 
 
 def test_what_is_given_back_has_its_user_s_begin_time() -> None:
-    ran: list[tuple[str, ...]] = []
-
-    class Client:
-        def change_all(self, argvs: Any) -> list[Result]:
-            ran.extend(map(tuple, argvs))
-            return [Result(argv, 0, b"", "", 0.0) for argv in argvs]
-
     begin = int(NOW) + 10**8
-    detail = reader.Detail(held=True, mark="headway:held", record="7", shown=marker.Shown(begin + 9, begin))
-    assert _release(Client(), "7", detail) == ""  # type: ignore[arg-type]
-    assert words(ran[0]) == {"JobId": "7", "AdminComment": "", "StartTime": writer.utc(begin)}
+    client = Client()
+    list(Giving(client).waiting(read(shown(begin + 9, marker.Shown(begin + 9, begin), job_id=7))))
+    assert client.ran == [
+        {"JobId": "7", "AdminComment": "headway:held", "StartTime": writer.utc(begin)}, {"7": ""},
+        {"JobId": "7", "AdminComment": ""},
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------------- pacing
@@ -299,6 +298,22 @@ class Client:
     def run(self, argv: Any) -> Result:
         (answer,) = self.change_all([argv])
         return answer
+
+
+class Giving(SlurmGivingBack):
+    """Gives back with the commands of a client that is pretended."""
+
+    def __init__(self, client: Client) -> None:
+        self._pretended = client
+        super().__init__(SlurmOptions(partitions=("batch",)))
+
+    def connect(self, options: SlurmOptions, *, read_only: bool) -> Any:
+        super().connect(options, read_only=read_only)
+        self._commands = Commands(self._pretended, "Slurm", structlog.get_logger())  # type: ignore[arg-type]
+        return self._pretended
+
+    def waiting(self, found: reader.Jobs) -> Iterator[Given]:
+        return self._waiting(found, lambda: True)
 
 
 @pytest.fixture
@@ -429,10 +444,11 @@ def test_control_is_handed_back_with_users_begin_times(client: Client) -> None:
     held_too = shown(LATER, job_id=16, comment="x headway:user-hold")
     parts = [{**each, "eligible_time": LATER} for each in components()]
     parts = [{**each, "admin_comment": marker.held(shown=SHOWN)} for each in parts]
-    list(_release_waiting(client, read(user_s, held_too, *parts)))  # type: ignore[arg-type]
+    list(Giving(client).waiting(read(user_s, held_too, *parts)))
     ran = {each["JobId"]: each for each in client.ran if "StartTime" in each}
     assert ran["15"] == {
         "JobId": "15", "StartTime": writer.utc(begin), "AdminComment": "headway:held",
     }  # fmt: skip
     assert ran["16"]["AdminComment"] == "headway:held" and {"16": ""} in client.ran
-    assert ran["7"] == {"JobId": "7", "StartTime": "now", "AdminComment": ""}
+    assert ran["7"] == {"JobId": "7", "StartTime": "now", "AdminComment": "headway:held"}
+    assert client.ran[-1] == {"JobId": "7", "AdminComment": ""}

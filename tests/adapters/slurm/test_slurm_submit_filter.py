@@ -143,7 +143,9 @@ def looked(
         "JobSubmitPlugins": "require_timelimit,lua", "BOOT_TIME": "2199-01-01T00:00:00",
         "SLURM_CONF": str(directory / "slurm.conf"),
     }  # fmt: skip
-    return submit_filter.check(client, config, SlurmOptions(partitions=["batch"], **options), ping)
+    options = {"heartbeat": "/nowhere/heartbeat", **options}
+    found = submit_filter.check(client, config, SlurmOptions(partitions=["batch"], **options), ping)
+    return found[0]
 
 
 def test_the_shipped_filter_is_in_order(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from waiting import until
 
 from headway import decisions as d
 from headway import events as ev
-from headway_adapters.slurm import give_back
-from headway_adapters.slurm.client import SlurmClient
+from headway_adapters.slurm.give_back import SlurmGivingBack
 from headway_adapters.slurm.options import SlurmOptions
 
 pytestmark = pytest.mark.slurm
@@ -168,6 +167,12 @@ def test_a_crash_on_the_way_leaves_nothing_behind(
     assert second.start(job, placement).placement == placement
 
 
+def give_back(cluster: Any) -> list[tuple[str, str]]:
+    """The jobs that are given back, and what is said of them."""
+    with SlurmGivingBack(SlurmOptions(partitions=("batch",), **cluster.options)) as giving:
+        return [(one.name, one.said) for one in giving.give_back(("batch",), lambda: True)]
+
+
 def test_one_that_enters_released_is_taken_over_and_given_back(
     cluster: Any, drive: Callable[..., Driven]
 ) -> None:
@@ -178,8 +183,7 @@ def test_one_that_enters_released_is_taken_over_and_given_back(
         lambda: (driven.wait(0.5), all(cluster.jobs()[str(n)]["priority"] == 0 for n in numbers))[1], "held"
     )
     driven.adapter.close()
-    client = SlurmClient(SlurmOptions(partitions=("batch",), **cluster.options), read_only=False)
-    assert list(give_back.give_back(client, ("batch",))) == [(job, "")]
+    assert give_back(cluster) == [(job, "released")]
     assert all(cluster.jobs()[str(n)]["priority"] > 0 for n in numbers)
     assert {fields(cluster, n).get("AdminComment", "") for n in numbers} == {""}
 
@@ -265,6 +269,5 @@ def test_a_planned_start_is_shown_of_all_components_and_given_back(
     known = driven.adapter.overlay.known(job)
     assert known is not None and known.job.begin_time is None
     driven.start(job, (("node1", 1), ("node2", 2)))
-    client = SlurmClient(SlurmOptions(partitions=("batch",), **cluster.options), read_only=False)
-    assert (other, "") in list(give_back.give_back(client, ("batch",)))
+    assert (other, "released") in give_back(cluster)
     until(lambda: cluster.state(other) == "RUNNING", "Slurm starts it")
