@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ LINES = [line for line in (ETC / "slurm.conf.headway").read_text().splitlines() 
 def daemon(slurm_factory: Callable[..., Any], tmp_path: Path) -> Iterator[Daemon]:
     """A Slurm with its own scheduler and no filter, and a configuration that begins with monitor."""
     cluster = slurm_factory("--set", "SchedulerParameters=")
-    made = Daemon(cluster, tmp_path, mode="monitor")
+    made = Daemon(cluster, tmp_path, mode="monitor", options={"heartbeat": heartbeat(cluster)})
     yield made
     made.clean_up()
 
@@ -42,11 +41,16 @@ def failed(daemon: Daemon) -> list[str]:
     return wrong
 
 
+def heartbeat(cluster: Any) -> str:
+    return str(cluster.root / "heartbeat")
+
+
 def install_filter(cluster: Any) -> Path:
     """Step 1 and 2 of driving: slurm.conf, the filter, a restart of slurmctld."""
     conf = Path(cluster.conf)
     place = conf.with_name("job_submit.lua")
-    place.write_text((ETC / "job_submit.lua").read_text())
+    shipped = (ETC / "job_submit.lua").read_text()
+    place.write_text(shipped.replace('"/run/headway/heartbeat"', f'"{heartbeat(cluster)}"'))
     place.chmod(0o644)
     conf.write_text(conf.read_text() + "\n".join(LINES) + "\n")
     cluster.saved()
@@ -115,20 +119,20 @@ def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
     daemon.until(lambda: daemon.said(said), what="it is refused")
     (refused,) = daemon.said(said)
     assert "bacth" in refused["error"]
+    daemon.configure(cluster={"adapter": "slurm", "options": {**options, "partitions": ["batch"]}})
 
-    # Give back. Those that run are held for the case of a requeue.
+    # Give back. While it drives that is refused. Those that run are held for the case of a requeue.
     running = [new, *blockers]
     daemon.until(lambda: all(reason(cluster, job) == "JobHeldAdmin" for job in running), what="they are held")
+    early = daemon.command("give-back", "--all")
+    assert early.returncode == 1 and "a daemon drives with this configuration" in early.stderr
     assert daemon.stop() == 0
     script.write_text(script.read_text().replace("local MANAGED = { batch = true }", "local MANAGED = {}"))
     loose = cluster.submit(1, 60, hold=False)
     assert not reason(cluster, loose).startswith("JobHeld")
-    done = subprocess.run(
-        [sys.executable, "-m", "headway_adapters.slurm.give_back", "batch"],
-        env=cluster.env, capture_output=True, text=True,
-    )  # fmt: skip
+    done = daemon.command("give-back", "--all")
     given = "".join(f"job {job}: released\n" for job in [*sorted(running), behind])
-    assert (done.returncode, done.stdout) == (0, given), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{given}5 given back\n"), done.stderr
     assert reason(cluster, mine) == "JobHeldUser"
     assert cluster.state(new) == "RUNNING"
     cluster.run("scancel", loose, blockers[0])
