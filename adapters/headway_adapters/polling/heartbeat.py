@@ -1,8 +1,8 @@
 """The word that headway drives a cluster, for those that hold jobs for it and release them when it is away.
 
 A file on the machine where the batch system's commands run (``cluster.options.heartbeat``). The loop writes
-it after a look that succeeded, so a loop that hangs, or that the batch system does not answer, says nothing.
-One line:
+it after a look that succeeded and once what the look told has been dealt with, so a daemon that hangs, that
+ends over its first cycle again and again, or that the batch system does not answer, says nothing. One line:
 
 ``headway drives boot=B up=U at=T since=S``
     at second U of that machine's uptime, in the boot with the id B; T: seconds since the epoch by the clock
@@ -288,15 +288,20 @@ def is_silent(
     """Whether nothing was heard for ``patience`` seconds. Raises :class:`Failure` if the file cannot be read.
 
     A word of another boot, or of another machine, counts by the clocks of both. One that is old by them, or
-    of the future, may be a clock that was set: the file is watched whether it changes.
+    of the future, may be a clock that was set: the file is watched whether it changes. A machine that was
+    booted less than ``patience`` ago has not been silent for so long.
     """
     text = file.read()
     word = read_word(text)
-    if word is None or not word.drives:
+    if word is not None and not word.drives:
         return True
     boot, uptime = file.clock()
-    if word.boot == boot:
+    if word is not None and word.boot == boot:
         return not 0 <= uptime + 1 - word.up <= patience + 1
+    if uptime < patience:
+        return False
+    if word is None:
+        return True
     age = time.time() - word.at
     if -_SKEW <= age <= patience:
         return False

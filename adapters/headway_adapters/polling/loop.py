@@ -63,6 +63,8 @@ class Loop(Generic[DetailT, PayloadT]):
         self._log = log
         self._clock = clock
         self.oddities = Oddities(system.system, clock)
+        #: A look was taken in since the last sign of life.
+        self._goes_on = False
         #: Nodes and reservations as :meth:`describe` gave them, until the first look after it.
         self._described: Snapshot | None = None
         #: How much of each licence there was when the engine was told last.
@@ -90,6 +92,10 @@ class Loop(Generic[DetailT, PayloadT]):
     def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]]:
         """As :meth:`headway.adapter.ClusterAdapter.wait`."""
         while True:
+            if self._goes_on:
+                # What the look told has been dealt with: a daemon that fails over it gives no sign of life.
+                self._heart.beat()
+                self._goes_on = False
             self._advance()
             moment = time.monotonic()
             # A look comes before what is told already: a plugin that asks again and again for what is refused
@@ -171,7 +177,7 @@ class Loop(Generic[DetailT, PayloadT]):
         events = self._differences(old, shown, look)
         if not self._read_only:
             events = self._see_through(look, shown, events, flying, first=first)
-            self._heart.beat()
+            self._goes_on = True
         self._looker.schedule(starts_on_their_way=bool(self._flights))
         if not events and not first and not self._told:
             return None

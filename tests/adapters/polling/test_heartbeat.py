@@ -245,6 +245,12 @@ def test_a_file_that_says_nothing_is_silence(text: str) -> None:
     assert is_silent(Kept(text), 300.0, never)
 
 
+@pytest.mark.parametrize("text", ["", "garbage", Word(True, "the boot before", 4000, 1, 1).text()])
+def test_a_machine_that_was_just_booted_is_not_silent_yet(text: str) -> None:
+    assert not is_silent(Kept(text, uptime=299.0), 300.0, never)
+    assert is_silent(Kept(text, uptime=301.0), 300.0, lambda seconds: None)
+
+
 def test_of_another_boot_the_clocks_count_and_what_they_do_not_say_is_watched() -> None:
     def word(age: float) -> str:
         return Word(True, "other", 1, int(time.time() - age), 1).text()

@@ -3,10 +3,21 @@ that. Seconds: the filter's patience is 300, and slurmctld was started at 1000 o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from lua_filter import HEARTBEAT, LuaFilter
+from pretended import events
+from pretended_slurm import PretendedSlurm
+from test_slurm_adapter_unit import adapter
+from waiting import until
+
+from headway.adapter import Check
+from headway.inputs.shipped import shipped
+from headway_adapters.polling.heartbeat import Word, read_word
+from headway_adapters.slurm import SlurmOptions, failing_open
 
 WALL = 1_000_000
 PATIENCE = 300
@@ -157,3 +168,88 @@ def test_what_users_do_is_slurms_while_headway_is_away(
     assert lua.modify(job, change) == {"code": "0", **silent}
     lua.beat(5000, WALL)
     assert lua.modify(job, change) == {"code": "0", **driven}
+
+
+# ---------------------------------------------------------------------- the adapter
+
+
+def test_the_first_sign_of_life_comes_when_the_first_news_are_dealt_with(tmp_path: Path) -> None:
+    path = tmp_path / "heartbeat"
+    with adapter(PretendedSlurm(), heartbeat=str(path), poll_interval=0.05) as one:
+        one.describe()
+        moment = one.wait(time.time() + 60.0)
+        assert moment is not None and moment[1]
+        assert not path.exists(), "a daemon that fails over them ends here"
+        until(lambda: events(one) is not None and path.exists(), "it goes on")
+        word = read_word(path.read_text())
+        assert word is not None and word.drives
+
+
+def test_a_daemon_that_only_watches_gives_no_sign_of_life(tmp_path: Path) -> None:
+    path = tmp_path / "heartbeat"
+    with adapter(PretendedSlurm(), read_only=True, heartbeat=str(path), poll_interval=0.05) as one:
+        one.describe()
+        for _ in range(3):
+            events(one)
+    assert not path.exists()
+
+
+# ---------------------------------------------------------------------- what `headway check` says of it
+
+SCRIPT = shipped("slurm/job_submit.lua").read_text()
+PATH = Path("/etc/slurm/job_submit.lua")
+
+
+def said(text: str, **options: object) -> Check:
+    return failing_open.check(SlurmOptions(partitions=["batch"], **options), PATH, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "ok", "words"),
+    [
+        (SCRIPT, {"heartbeat": HEARTBEAT}, True, ""),
+        (SCRIPT, {"heartbeat": HEARTBEAT, "patience": 60}, False, "patience 300 s, and headway writes"),
+        (SCRIPT, {"heartbeat": "/run/other/heartbeat"}, False, "new jobs enter unheld while headway drives"),
+        (SCRIPT, {}, False, "headway writes none: after 300 s new jobs enter unheld"),
+        (SCRIPT, {"heartbeat": HEARTBEAT, "patience": 0}, False, "headway writes none"),
+        (SCRIPT.replace(f'"{HEARTBEAT}"', '""'), {"heartbeat": HEARTBEAT}, False, "headway without end"),
+        (SCRIPT.replace("PATIENCE = 300", "PATIENCE = 0"), {}, True, "off"),
+        ("local MANAGED = { batch = true }", {"heartbeat": HEARTBEAT}, False, "reads no heartbeat"),
+        ("local MANAGED = { batch = true }", {}, True, "off"),
+        ("", {"heartbeat": HEARTBEAT}, True, "cannot be read from here"),
+    ],
+)  # fmt: skip
+def test_check_says_whether_filter_and_configuration_agree(
+    text: str, options: dict[str, object], ok: bool, words: str, tmp_path: Path
+) -> None:
+    found = said(text, **options)
+    assert found.ok is ok and words in found.detail
+    assert found.ok or found.remedy
+    assert found.known is (words != "cannot be read from here")
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        (Word(True, "b", 1, int(time.time()), 0), "was written"),
+        (Word(True, "b", 1, int(time.time()) - 90, 0), "headway does not drive"),
+        (Word(False, "", 0, int(time.time()), 0), "control was given back"),
+        (None, "is not written yet"),
+    ],
+)
+def test_check_says_when_the_heartbeat_was_written(tmp_path: Path, word: Word | None, words: str) -> None:
+    path = tmp_path / "heartbeat"
+    if word is not None:
+        path.write_text(word.text())
+    found = said(SCRIPT.replace(HEARTBEAT, str(path)), heartbeat=str(path))
+    assert found.ok and words in found.detail
+
+
+def test_jobs_that_came_while_headway_was_silent_show_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "heartbeat"
+    text, options = SCRIPT.replace(HEARTBEAT, str(path)), SlurmOptions(partitions=["b"], heartbeat=str(path))
+    assert not failing_open.held_then(options, text)(1000.0)
+    path.write_text(Word(True, "b", 1, 2000, 1500).text())
+    held_then = failing_open.held_then(options, text)
+    assert [held_then(moment) for moment in (1400.0, 1600.0, 2200.0, 2400.0)] == [False, True, True, False]
+    assert failing_open.held_then(options, SCRIPT.replace(f'"{HEARTBEAT}"', '""'))(1000.0)
