@@ -45,6 +45,9 @@ from headway_adapters.slurm.options import SlurmOptions
 
 _FILTER = "job_submit.lua"
 _LINES = "slurm.conf.headway"
+#: What the unit makes (RuntimeDirectory).
+_RUN = Path("/run/headway")
+_HEARD = re.compile(r'^local HEARTBEAT = "[^"]*"$', re.MULTILINE)
 _MANAGED = re.compile(r"^local MANAGED = \{[^}]*\}$", re.MULTILINE)
 #: What is told of the configuration, in this order.
 _TOLD = (
@@ -100,9 +103,17 @@ class AskedSlurm:
             Key(
                 "hold_marker", defaults.hold_marker, 'AdminComment="hold: why" keeps headway away from a job'
             ),
+            *self._heartbeat(place, defaults.patience),
             Key("show_starts", False, "true: `squeue --start` shows planned starts, when headway drives"),
         ]
         return configuration(self.seen, "slurm", keys, self._plugins(), place)
+
+    def _heartbeat(self, place: Place, patience: int) -> list[Key]:
+        path = heartbeat(self.seen, place)
+        if not path:
+            return []
+        about = f"as HEARTBEAT in {_FILTER}: headway says there that it drives"
+        return [Key("heartbeat", path, about), Key("patience", patience, "seconds, as PATIENCE there")]
 
     def _plugins(self) -> list[tuple[Any, str]]:
         found: list[tuple[Any, str]] = []
@@ -136,7 +147,7 @@ class AskedSlurm:
         steps = self._steps(pools, service, has_levels)
         return [
             SiteFile("headway.service", text),
-            SiteFile(_FILTER, submit_filter(pools)),
+            SiteFile(_FILTER, submit_filter(pools, heartbeat(self.seen, place))),
             SiteFile(_LINES, self._lines()),
             SiteFile("README.md", page(self.seen, cluster, pools, "partitions", checks, steps)),
         ]
@@ -295,17 +306,29 @@ def _asked(client: SlurmClient, reach: dict[str, Any]) -> AskedSlurm:
     return AskedSlurm(seen, config, policy, accounts)
 
 
-def submit_filter(pools: Sequence[str]) -> str:
-    """The shipped filter with these partitions."""
+def heartbeat(seen: Seen, place: Place) -> str:
+    """Where headway says that it drives, beside its socket in the folder that the unit makes; "" where
+    slurmctld may be on another machine."""
+    folder = Path(place.socket).parent
+    return str(folder / "heartbeat") if folder == _RUN and "ssh" not in seen.options else ""
+
+
+def submit_filter(pools: Sequence[str], heard: str) -> str:
+    """The shipped filter with these partitions and this heartbeat ("": none)."""
     path = shipped(f"slurm/{_FILTER}")
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise Failure(f"{path}: the shipped filter cannot be read: {error.strerror or error}") from error
     table = ", ".join(f'["{name}"] = true' for name in pools)
-    text, count = _MANAGED.subn(lambda _: f"local MANAGED = {{ {table} }}", text)
+    text = _replaced(text, _MANAGED, f"local MANAGED = {{ {table} }}", path)
+    return _replaced(text, _HEARD, f'local HEARTBEAT = "{heard}"', path)
+
+
+def _replaced(text: str, pattern: re.Pattern[str], line: str, path: Path) -> str:
+    text, count = pattern.subn(lambda _: line, text)
     if count != 1:
-        raise Failure(f"{path}: expected one line `local MANAGED = {{...}}`, found {count}")
+        raise Failure(f"{path}: expected one line `{pattern.pattern}`, found {count}")
     return text
 
 

@@ -194,7 +194,7 @@ def test_a_filter_of_the_sites_is_not_replaced_silently(headway, slurm):
 
 
 def test_the_filter_names_the_partitions():
-    text = of_slurm.submit_filter(["batch", "my-gpu.2"])
+    text = of_slurm.submit_filter(["batch", "my-gpu.2"], "/run/headway/heartbeat")
     assert 'local MANAGED = { ["batch"] = true, ["my-gpu.2"] = true }' in text
     assert _table("MANAGED", text) == ["batch", "my-gpu.2"]
 
