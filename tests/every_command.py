@@ -26,7 +26,10 @@ LINES = (
     "dry-run -c shares.yaml --trace log.swf --journal shares.db",
     "dry-run --workload month --policy fcfs",
     "dry-run --trace log.swf --policy easy --out out",
+    "dry-run --trace log.swf --policy fcfs --out other --export evalys",
+    "diff out other",
     "compare campaign.yaml --out campaign --workers 1",
+    "compare --trace log.swf --policy easy --policy fcfs --out both --workers 1",
     "repeat campaign --workers 1",
     "results --db r.db add campaign",
     "results --db r.db list",
@@ -91,6 +94,7 @@ LINES = (
 
 #: Those that end otherwise than with 0 where all extras are installed, since no daemon runs here, say.
 EXPECTED = {
+    "diff out other": 1,
     "jobs -c site.yaml": 1,
     "status -c site.yaml": 1,
     "init --set bin_dir=.": 2,

@@ -153,7 +153,7 @@ def test_the_bare_wheel_runs_every_command_or_names_the_extra(bare: Told, here: 
             continue
         assert found["code"] == 2, found
         # What follows from it (a campaign that was not run) names what it misses.
-        assert "extra `" in found["said"] or line.split()[0] in ("repeat", "results"), found
+        assert "extra `" in found["said"] or line.split()[0] in ("diff", "repeat", "results"), found
 
 
 @pytest.mark.long

@@ -115,6 +115,10 @@ def prepare(arguments: list[str], directory: Path) -> None:
             record(journal, directory)
         if arguments[0] == "shadow":
             watched(journal, time.time() - 86400.0)
+    if arguments[0] == "diff":
+        small = str(directory / "small.swf")
+        for folder in arguments[1:]:
+            assert run(["dry-run", "--trace", small, "--out", str(directory / folder)]) == 0
     if arguments[0] == "journal":
         record(journal, directory)
     if arguments[0] == "replay":

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from headway import __version__
 from headway.cli.printable import printable
 from headway.cli.streams import drop_output, open_standard_streams
 from headway.errors import HeadwayError
+from headway.version import __version__
 
 #: Command -> (group, module, one line for ``--help``), in the order of ``--help``: within a group, what a
 #: newcomer needs comes first. Modules are loaded when their command is called.
@@ -40,6 +40,7 @@ _COMMANDS = {
     "demo": ("experiments", "demo", "Compare three policies on a generated month of jobs."),
     "dry-run": ("experiments", "dry_run", "Run a trace, or a copy of the live queue, in emulation."),
     "compare": ("experiments", "compare", "A campaign: policies, workloads, loads, with intervals."),
+    "diff": ("experiments", "diff", "How two runs differ: jobs, by how much, and why first."),
     "repeat": ("experiments", "repeat", "Run a campaign again: are the numbers the same?"),
     "results": ("experiments", "results", "A database of campaigns: list, filter, tabulate, plot."),
     "lint-experiment": ("experiments", "lint_experiment", "Which rules of evaluation a campaign breaks."),

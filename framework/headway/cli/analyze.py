@@ -20,7 +20,7 @@ from headway.cli.common import (
     say,
     tell_issues,
 )
-from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
+from headway.cli.rules import show_doubts, single_options
 from headway.errors import UserError
 from headway.inputs.extras import need_report
 
@@ -112,6 +112,7 @@ def command(
     load, sizes, and how good users' estimates are. At the end stands which rules of the evaluation of
     schedulers (docs/trust.md) an experiment with this workload would break.
     """
+    from headway.experiment.answers import accepted, refuse_without_campaign
     from headway.experiment.facts import facts_of_trace
     from headway.experiment.single import trusted_workload
     from headway.model.classes import ClassBounds
@@ -131,8 +132,7 @@ def command(
         assert trace_path is not None
         trace = read_trace(trace_path, strict=strict)
         tell_issues(trace, verbose)
-    if queue is not None:
-        trace = filters.queue(trace, queue)
+    trace = trace if queue is None else filters.queue(trace, queue)
     found = study(
         trace,
         processors=processors,
@@ -141,11 +141,11 @@ def command(
         width_bounds=widths or WIDTH_BOUNDS,
         zone=zone,
     )
-    facts = facts_of_trace(trace, processors or trace.max_processors, recorded=workload is None)
-    trusted = trusted_workload(facts, accepted(accept))
+    size = processors or trace.max_processors
+    trusted = trusted_workload(facts_of_trace(trace, size, recorded=workload is None), accepted(accept))
     _tell(found, trusted, out)
     if strict_method:
-        refuse_breaches(trusted.judged, trace.path, option="--strict-method", remedy=ON_THE_SPOT)
+        refuse_without_campaign(trusted.judged, trace.path)
 
 
 def _tell(found: Study, trusted: Trusted, out: Path | None) -> None:
@@ -169,7 +169,7 @@ def _drawn(
     model: str, settings: tuple[str, ...], seed: int, plugin_files: tuple[Path, ...], processors: int | None
 ) -> Trace:
     """A model's workload as a trace."""
-    from headway.cli.generate import drawn
+    from headway.dry_run.models import drawn
     from headway.plugins import Catalogue
     from headway.workload import Trace, to_records
 

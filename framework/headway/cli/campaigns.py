@@ -67,12 +67,11 @@ def run_in_folder(
     """
     from headway.experiment.definition import check_policies
     from headway.experiment.kept_runs import KeptRuns, locked, wanted
-    from headway.experiment.record import files_of, program, surroundings
-    from headway.plugins import Catalogue
+    from headway.experiment.record import files_of, made_by, program
 
     began = datetime.now(UTC)
     check_policies(plan)
-    files = files_of(plan, Catalogue(plan.plugin_files))
+    files = files_of(plan, plan.catalogue())
     runs = wanted(plan, files)
     named = files.named(folder)
     with _place(workers, scheduler) as (runner, where):
@@ -82,20 +81,7 @@ def run_in_folder(
             there = len(runs) - len(kept.missing)
             failed = _run_missing(kept, runner, plan, out, len(runs))
             kept.complete()
-            record = {
-                **program(),
-                "surroundings": surroundings(),
-                "folder": str(folder.resolve()),
-                "files": named,
-                "plugins": list(plan.plugin_files),
-                "seeds": list(plan.seeds),
-                "where": where,
-                "began": began.isoformat(timespec="seconds"),
-                "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-                "failed": [
-                    {"place": one.place, "message": one.message, "trace": one.trace} for one in failed
-                ],
-            }
+            record = made_by(plan, named, folder, where, began, failed)
             ran = Ran(kept.rows(), failed, record, there)
             if not ran.rows:
                 raise all_failed(out, failed, len(runs))

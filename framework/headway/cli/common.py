@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -15,16 +15,12 @@ import click
 
 from headway.cli.collecting import COLLECTOR
 from headway.cli.printable import printable
-from headway.errors import Failure, HeadwayError, UserError
+from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headway.config import Config, LogConfig
-    from headway.journal.latencies import Latencies
-    from headway.plugins import Catalogue, PluginConfig
-    from headway.report import Section
-    from headway.results import RunResult
+    from headway.config import LogConfig
     from headway.workload import Trace
 
 config_option = click.option(
@@ -158,16 +154,16 @@ def say(text: str, where: Console | None = None, style: str | None = None) -> No
 
 def tell_issues(trace: Trace, verbose: bool | None = None) -> None:
     """Say what was wrong with a trace, on standard error; ``verbose``: line by line. None: the command has no
-    option for that. Formats that do not load here are named as well: the trace may be of such a format."""
-    from headway.workload.format import not_loadable
+    option for that."""
+    from headway.workload.formats import problems
 
-    for why in not_loadable().values():
-        say(why, messages(), style="yellow")
-    lines = trace.describe_issues(verbose=bool(verbose))
-    for line in lines:
+    for line in problems(trace, verbose):
         say(line, messages(), style="yellow")
-    if lines and verbose is False:
-        say("(--verbose prints the lines)", messages(), style="yellow")
+
+
+def warn(text: str) -> None:
+    """Say what may not be as it was meant, on standard error."""
+    say(text, messages(), style="yellow")
 
 
 def set_up_log(config: LogConfig) -> None:
@@ -238,46 +234,3 @@ def reaching_the_cluster(config_path: Path, of: type[Failure] = Failure) -> Iter
     except of as error:
         told = f"{error}\n`headway check -c {config_path}` checks each step on the way to the cluster."
         raise type(error)(told) from error
-
-
-def measured_latencies(config: Config) -> Latencies | None:
-    """What the daemon with this configuration has measured; None: nothing, or nothing that can be read."""
-    from headway.journal import Journal
-    from headway.journal.latencies import measured, together
-
-    if "://" not in config.journal and not Path(config.journal).exists():
-        return None
-    try:
-        with Journal.open(config.journal, create=False, read_only=True) as journal:
-            return together(measured(journal)) or None
-    except HeadwayError:
-        return None
-
-
-def contributions(
-    configs: Sequence[PluginConfig], catalogue: Catalogue
-) -> tuple[dict[str, Any], dict[str, Any], Callable[[Sequence[RunResult]], list[Section]]]:
-    """Metrics and columns of ``jobs.csv`` of the enabled plugins by name, and a function that gives their
-    report sections."""
-    from headway.plugins import Plugins
-
-    plugins = Plugins.load(configs, catalogue, None)
-    metrics: dict[str, Any] = {}
-    for _, function in plugins.implementations("register_metrics"):
-        metrics.update(function() or {})
-    columns: dict[str, Any] = {}
-    for _, function in plugins.implementations("register_job_columns"):
-        columns.update(function() or {})
-    makers = plugins.implementations("register_report_sections")
-
-    def sections(results: Sequence[RunResult]) -> list[Section]:
-        found: list[Section] = []
-        for name, make in makers:
-            try:
-                found.extend(make(results) or ())
-            except Exception as error:  # a plugin's code must not cost the rest of the report
-                said = f"plugin {name}: no report section: {type(error).__name__}: {error}"
-                say(said, messages(), style="yellow")
-        return found
-
-    return metrics, columns, sections

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.settings import parsed_settings
+from headway.inputs.settings import parsed_settings
 
 if TYPE_CHECKING:
     from headway.plugins import Catalogue

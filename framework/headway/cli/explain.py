@@ -16,7 +16,6 @@ from headway.cli.common import (
     adapter_option,
     daemon_config_option,
     examples,
-    measured_latencies,
     messages,
     named_config,
     plugin_option,
@@ -261,6 +260,7 @@ def _forecast(
 ) -> str:
     """When the job starts if a copy of the cluster runs on, as a sentence; ``whatever`` of runtimes does not
     count in it."""
+    from headway.dry_run.latencies import measured_latencies
     from headway.emulation import emulate
 
     try:

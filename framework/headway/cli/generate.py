@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from headway.cli.as_json import printed_json
 from headway.cli.common import examples, plugin_files_option, say
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
-from headway.cli.settings import parsed_settings
 from headway.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from headway.plugins import Catalogue
     from headway.workload import Workload
 
 
@@ -56,6 +54,7 @@ def command(
     and elastic commands as well. The same model, options and seed give the same file.
     """
     from headway.cli.plugins import list_models
+    from headway.dry_run.models import drawn
     from headway.experiment.campaign import workload_models
     from headway.plugins import Catalogue
     from headway.workload import estimated_workload, format_to_write
@@ -88,41 +87,6 @@ def command(
         say(note)
 
 
-def drawn(
-    catalogue: Catalogue,
-    model: str,
-    settings: Sequence[str],
-    seed: int,
-    defaults: Mapping[str, Any] | None = None,
-) -> Workload:
-    """A workload from the model of that name, with ``KEY=VALUE`` settings.
-
-    ``defaults`` are options where the settings say nothing; what the model does not have is left out.
-    Raises :class:`UserError` for an unknown model or option, and for a value that is wrong.
-    """
-    import numpy as np
-    import pydantic
-
-    from headway.experiment.campaign import workload_models
-    from headway.inputs.validation import explain_validation
-
-    models = workload_models(catalogue)
-    if model not in models:
-        raise UserError(f"no workload model is called {model!r}.{nearest(model, models)}")
-    kind = models[model].Options
-    given = parsed_settings(settings)
-    for key in given:
-        if key not in kind.model_fields:
-            raise UserError(f"--set: {model} has no option {key!r}.{nearest(key, kind.model_fields)}")
-    own = {key: value for key, value in (defaults or {}).items() if key in kind.model_fields}
-    try:
-        options = kind.model_validate({**own, **given})
-    except pydantic.ValidationError as error:
-        raise UserError(explain_validation(error, "--set", kind)) from error
-    workload: Workload = models[model].generate(np.random.default_rng(seed), options)
-    return workload
-
-
 def write_workload(
     output: Path | None, name: str, workload: Workload, notes: Sequence[str]
 ) -> tuple[Path, str]:
@@ -131,7 +95,7 @@ def write_workload(
     Gives the file, and what it has of requested starts and commands. Raises :class:`UserError` if the
     format has no place for something that the workload has, or it has no jobs.
     """
-    from headway import __version__
+    from headway.version import __version__
     from headway.workload import CloudTrace, format_to_write, to_cloud_records, write_trace
     from headway.workload.formats import without_a_place
     from headway.workload.swf import with_notes

@@ -17,8 +17,8 @@ import click
 
 from headway.cli.as_json import json_option, say_json
 from headway.cli.common import examples, messages, prepare_directory, say
-from headway.cli.settings import parsed_settings
 from headway.errors import Failure, HeadwayError, UserError
+from headway.inputs.settings import parsed_settings
 
 if TYPE_CHECKING:
     from headway.adapter import Check

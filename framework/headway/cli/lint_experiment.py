@@ -24,20 +24,20 @@ def command(what: Path, strict: bool, definition_only: bool, plugin_files: tuple
     directory with the results of `headway compare`.
     """
     need_report("headway lint-experiment")
-    from headway.cli.rules import refuse_breaches, show_rules
+    from headway.cli.rules import show_rules
+    from headway.experiment.answers import refuse_breaches
     from headway.experiment.campaign import drawn, seeds_of, workload_facts
     from headway.experiment.definition import load_campaign
     from headway.experiment.folder import read_results
     from headway.experiment.rulebook import evidence_of, judge
-    from headway.plugins import Catalogue
 
     if what.is_dir():
         campaign, rows = read_results(what)
-        catalogue = Catalogue(campaign.plugin_files)
+        catalogue = campaign.catalogue()
         evidence = evidence_of(campaign, catalogue, rows=rows)
     else:
         campaign = load_campaign(what, plugin_files=plugin_files)
-        catalogue = Catalogue(campaign.plugin_files)
+        catalogue = campaign.catalogue()
         workloads = []
         for scenario in () if definition_only else campaign.scenarios:
             seed = seeds_of(scenario, campaign.seeds)[0]

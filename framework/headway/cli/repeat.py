@@ -41,14 +41,13 @@ def command(result: Path, out: Path | None, anew: bool, workers: int | None, sch
     from headway.experiment.folder import CAMPAIGN, files_beside, read_record, read_results
     from headway.experiment.record import changed, files_of, program, surroundings
     from headway.experiment.rulebook import evidence_of, judge
-    from headway.plugins import Catalogue
 
     plan, before = read_results(result)
     record = read_record(result)
     if out is not None and out.resolve() == result.resolve():
         raise UserError(f"--out {out}: expected another directory than the directory of the results")
     folder = files_beside(result) or result
-    catalogue = Catalogue(plan.plugin_files)
+    catalogue = plan.catalogue()
     named = files_of(plan, catalogue).named(folder)
     for name in changed(record["files"], named):
         found = f"SHA-256 {named[name][:12]}…" if named[name] else "no such file"

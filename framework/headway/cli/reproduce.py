@@ -122,7 +122,8 @@ def reproductions() -> dict[str, EntryPoint]:
 def made(name: str, settings: Sequence[str]) -> Reproduction:
     """A paper's experiments with these settings; :class:`UserError` for an unknown name, for a parameter that
     they do not have, and for a value of another kind."""
-    from headway.cli.settings import of_kind, parsed_settings
+    from headway.cli.settings import of_kind
+    from headway.inputs.settings import parsed_settings
 
     papers = reproductions()
     if name not in papers:

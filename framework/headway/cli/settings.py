@@ -1,4 +1,4 @@
-"""``KEY=VALUE`` settings on the command line."""
+"""The values of ``KEY=VALUE`` settings whose types are known."""
 
 from __future__ import annotations
 
@@ -7,25 +7,6 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 from headway.errors import UserError
-
-
-def parsed_settings(settings: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """``KEY=VALUE`` settings, their values read as YAML; :class:`UserError` for what is none."""
-    from headway.inputs.strict_yaml import parse_yaml
-
-    found: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise UserError(f"{option}: expected KEY=VALUE, found {setting!r}")
-        if key in found:
-            raise UserError(f"{option}: {key} is given twice")
-        try:
-            found[key] = parse_yaml(value, option)
-        except UserError as error:
-            raise UserError(f"{option}: {key}: expected a value in YAML, found {value!r}") from error
-    return found
-
 
 #: A count is at most this, another number at most the second.
 _MOST_COUNT, _MOST = 10**9, 1e12

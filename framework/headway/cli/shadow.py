@@ -159,8 +159,8 @@ def _planned(
     plugin_files: tuple[Path, ...], policy: str | None, latencies_path: Path | None,
 ) -> tuple[Plan, Delay]:  # fmt: skip
     """What decides in the emulation, and how long starts and ends take."""
-    from headway.cli.dry_run.site import enabled, label_of
     from headway.daemon.replay import config_of
+    from headway.dry_run.site import enabled, label_of
     from headway.inputs.log import set_up_later
     from headway.plugins import Catalogue
     from headway.shadow.foretold import Plan, remembering

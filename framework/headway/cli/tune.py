@@ -12,7 +12,6 @@ import click
 from headway.cli.as_json import figured_json
 from headway.cli.collecting import note
 from headway.cli.common import console, messages, policy_file_option, tell_issues
-from headway.cli.compare import SECONDS, in_time, points
 from headway.errors import UserError
 from headway.inputs.extras import need_report
 
@@ -91,6 +90,7 @@ def command(
     from headway.experiment.execution import run_campaign
     from headway.experiment.method import Method, Trim
     from headway.experiment.rulebook import evidence_of, excluded, judge
+    from headway.experiment.tables import points_data
     from headway.plugins import Catalogue, PluginConfig
 
     if (trace_path is None) == (workload is None):
@@ -112,7 +112,7 @@ def command(
         rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
     evidence = evidence_of(plan, catalogue, rows=rows)
     found = judge(evidence)
-    note(option=name, points=points(evidence, excluded(found)))
+    note(option=name, points=points_data(evidence, excluded(found)))
     screen = console()
     _show_best(screen, plan, rows, found, policy=policy, name=name, choices=choices, metric=metric)
     show_rules(screen, found)
@@ -134,8 +134,8 @@ def _of_trace(path: Path, processors: int | None, limit: int | None) -> Scenario
 
 
 def _of_model(model: str, processors: int | None, settings: Sequence[str]) -> Scenario:
-    from headway.cli.settings import parsed_settings
     from headway.experiment import Scenario
+    from headway.inputs.settings import parsed_settings
 
     size = processors or 320
     about = {"processors": size, **parsed_settings(settings)}
@@ -160,6 +160,7 @@ def _show_best(
     from headway.experiment import interval
     from headway.experiment.campaign import select
     from headway.experiment.rulebook import excluded
+    from headway.experiment.tables import SECONDS, in_time
 
     labels = [variant.label for variant in plan.variants]
     means = {label: {m: interval(select(rows, m, variant=label)) for m in METRICS} for label in labels}

@@ -18,7 +18,6 @@ from typing import Any
 
 import structlog
 
-from headway import __version__
 from headway.adapter import ClusterAdapter
 from headway.config import Config, live_adapter
 from headway.daemon.clock import RunClock
@@ -33,6 +32,7 @@ from headway.model import ClusterDescription
 from headway.model.modes import Mode
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
+from headway.version import __version__
 
 #: How long a run's beginning may take to look for damage in the journal, seconds.
 LOOK_FOR_DAMAGE = 5.0

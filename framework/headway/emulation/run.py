@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 import pydantic
 
-from headway import __version__
 from headway.adapter import Outcome
 from headway.config import INSTALLED, emulated_adapter
 from headway.decisions import Decision, PowerUp
@@ -34,6 +33,7 @@ from headway.results import DecisionRecord, JobResult, Refused, RunResult
 from headway.results.decision_log import DecisionLog
 from headway.scheduler import Scheduler, plain_clock
 from headway.state import State
+from headway.version import __version__
 from headway.workload.jobs import Begun, Follows, TraceCommand, TraceJob
 from headway.workload.sharing import Sharing, with_cpu_use
 

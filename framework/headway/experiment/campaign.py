@@ -136,6 +136,12 @@ class Campaign:
     method: Method = field(default_factory=Method)
     #: Absolute paths of Python files whose plugins the policies may name.
     plugin_files: tuple[str, ...] = ()
+    #: Plugin classes of the program that asks, which the policies may name, too.
+    plugin_classes: tuple[type, ...] = ()
+
+    def catalogue(self) -> Catalogue:
+        """The plugins that its policies may name."""
+        return Catalogue(self.plugin_files, self.plugin_classes)
 
     def size(self) -> int:
         """Number of emulations."""
@@ -208,7 +214,7 @@ def workload_facts(scenario: Scenario, seed: int, found: Drawn) -> WorkloadFacts
     )
 
 
-def _read(path: str) -> Trace:
+def read_once(path: str) -> Trace:
     """The trace of this file: read once for the tasks of all seeds that run in this process."""
     if not os.path.isfile(path):
         return read_trace(path)
@@ -225,7 +231,7 @@ def _read_as_of(path: str, changed: int, size: int) -> Trace:
 def _source(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
     """All jobs and commands of the scenario's model or trace."""
     if scenario.trace:
-        trace = _read(scenario.trace)
+        trace = read_once(scenario.trace)
         if scenario.resample:
             trace = resampled(trace, scenario.resample, np.random.default_rng(seed))
         inferred = bool(scenario.feedback) and not recorded_chains(trace)
@@ -286,9 +292,10 @@ def _run_scenario(
     variants: Sequence[Variant],
     method: Method,
     plugin_files: Sequence[str] = (),
+    plugin_classes: Sequence[type] = (),
 ) -> list[Row]:
     """All variants on one workload, measured on the same jobs; in a process of its own."""
-    catalogue = Catalogue(plugin_files)
+    catalogue = Catalogue(plugin_files, plugin_classes)
     found = drawn(scenario, seed, catalogue)
     workload = found.workload
     facts = workload_facts(scenario, seed, found)
@@ -346,7 +353,14 @@ def tasks_of(campaign: Campaign) -> list[Task]:
         Task(
             tuple((scenario.label, scenario.x, variant.label, seed) for variant in campaign.variants),
             _run_scenario,
-            (scenario, seed, campaign.variants, campaign.method, campaign.plugin_files),
+            (
+                scenario,
+                seed,
+                campaign.variants,
+                campaign.method,
+                campaign.plugin_files,
+                campaign.plugin_classes,
+            ),
         )
         for scenario in campaign.scenarios
         for seed in seeds_of(scenario, campaign.seeds)

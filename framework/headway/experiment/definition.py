@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -238,14 +238,26 @@ def load_campaign(path: Path, beside: Path | None = None, plugin_files: Iterable
     Files that it names lie in the folder ``beside``; None: in its own. ``plugin_files``: Python files whose
     plugins its policies and workloads may name.
     """
-    plugins = tuple(str(file.resolve()) for file in plugin_files)
-    catalogue = Catalogue(plugins)
-    beside = beside or path.parent
     data = read_mapping(path, "the campaign", "processors (or nodes, or torus), policies, workloads")
+    return campaign_of(data, str(path), beside or path.parent, plugin_files)
+
+
+def campaign_of(
+    data: Mapping[str, Any],
+    path: str,
+    beside: Path,
+    plugin_files: Iterable[Path] = (),
+    plugin_classes: Iterable[type] = (),
+) -> Campaign:
+    """A campaign from the keys of its file; ``path``: where they were said, which leads each message. The
+    rest as for :func:`load_campaign`; ``plugin_classes``: plugins of the program that asks."""
+    plugins = tuple(str(file.resolve()) for file in plugin_files)
+    classes = tuple(plugin_classes)
+    catalogue = Catalogue(plugins, classes)
     try:
         config = CampaignConfig.model_validate(data)
     except pydantic.ValidationError as error:
-        raise UserError(explain_validation(error, str(path), CampaignConfig)) from error
+        raise UserError(explain_validation(error, path, CampaignConfig)) from error
     variants = tuple(
         Variant(p, (PluginConfig(p, {}, f"{path}: policies[{at}]"),), config.cycle)
         if isinstance(p, str)
@@ -256,6 +268,7 @@ def load_campaign(path: Path, beside: Path | None = None, plugin_files: Iterable
         )
         for at, p in enumerate(config.policies)
     )
+    _refuse_twins(variants, path)
     scenarios: list[Scenario] = []
     cluster = _machine(config, path, beside)
     for name in config.pools:
@@ -268,10 +281,18 @@ def load_campaign(path: Path, beside: Path | None = None, plugin_files: Iterable
         found = _with_estimates(_scenarios(work, config, cluster, beside), work, path, beside, catalogue)
         scenarios += _with_latencies(found, work, method.real, f"{path}: workloads[{at}].latencies")
     seeds = tuple(range(config.first_seed, config.first_seed + config.seeds))
-    return Campaign(variants, tuple(scenarios), seeds, method, plugins)
+    return Campaign(variants, tuple(scenarios), seeds, method, plugins, classes)
 
 
-def _method(said: MethodConfig, path: Path, beside: Path) -> Method:
+def _refuse_twins(variants: Sequence[Variant], path: str) -> None:
+    """Raise :class:`UserError` for two policies of one label, whose rows would be the same policy's."""
+    labels = [variant.label for variant in variants]
+    for at, label in enumerate(labels):
+        if label in labels[:at]:
+            raise UserError(f"{path}: policies: two policies are called {label!r}; give one another label")
+
+
+def _method(said: MethodConfig, path: str, beside: Path) -> Method:
     measured = beside / said.measured if said.measured else None
     return Method(
         measured=str(measured or ""),
@@ -289,7 +310,7 @@ def _method(said: MethodConfig, path: Path, beside: Path) -> Method:
     )
 
 
-def _machine(config: CampaignConfig, path: Path, beside: Path) -> ClusterDescription:
+def _machine(config: CampaignConfig, path: str, beside: Path) -> ClusterDescription:
     """The machine, with its energy profile."""
     cluster = EmulationConfig(
         processors=config.processors, nodes=config.nodes, torus=config.torus
@@ -302,7 +323,7 @@ def _machine(config: CampaignConfig, path: Path, beside: Path) -> ClusterDescrip
 
 
 def _with_estimates(
-    scenarios: list[Scenario], work: WorkloadConfig, path: Path, beside: Path, catalogue: Catalogue
+    scenarios: list[Scenario], work: WorkloadConfig, path: str, beside: Path, catalogue: Catalogue
 ) -> list[Scenario]:
     """Each scenario with each of the estimate models, and the models checked."""
     if not work.estimates:
@@ -403,7 +424,7 @@ def _scenarios(
 def check_policies(campaign: Campaign) -> None:
     """Raise :class:`UserError` for the first policy that refuses to begin on a machine of the campaign:
     what its plugins find wrong with each other, or with the machine."""
-    catalogue = Catalogue(campaign.plugin_files)
+    catalogue = campaign.catalogue()
     machines = [one.machine for one in campaign.scenarios]
     for at, machine in enumerate(machines):
         if machine in machines[:at]:

@@ -17,13 +17,13 @@ from typing import Any
 
 import msgspec
 
-from headway import __version__
 from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Row, read_rows, write_rows
 from headway.experiment.definition import load_campaign
 from headway.experiment.facts import WorkloadFacts
 from headway.experiment.rulebook import Judged, as_data
 from headway.report.atomic import writing
+from headway.version import __version__
 
 CAMPAIGN, ROWS, BATCHES = "campaign.yaml", "rows.csv", "batches.csv"
 WORKLOADS, METHOD, RECORD = "workloads.json", "method.json", "record.json"

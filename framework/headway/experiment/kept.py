@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from headway import __version__
 from headway.errors import UserError
 from headway.experiment.campaign import Row, append_rows, read_rows, write_rows
 from headway.experiment.claims_page import Broken
 from headway.report.atomic import writing
+from headway.version import __version__
 
 PARAMETERS = "parameters.json"
 

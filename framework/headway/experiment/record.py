@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from headway import __version__
 from headway.experiment.campaign import Campaign
+from headway.experiment.execution import Failed
 from headway.experiment.facts import digest_of
 from headway.inputs.entry_points import entry_points
 from headway.plugins import Catalogue, Plugins
+from headway.version import __version__
 
 #: Entry points whose packages take part in a run.
 _GROUPS = ("headway.adapters", "headway.plugins", "headway.presets")
@@ -88,6 +91,30 @@ def files_of(campaign: Campaign, catalogue: Catalogue) -> Files:
         beside = next((one.beside for one in variant.plugins if one.beside is not None), Path())
         others |= {(beside / n).resolve() for n in Plugins.load(variant.plugins, catalogue, None).files.texts}
     return Files({one: digest_of(one) for one in traces}, {one: digest_of(one) for one in others})
+
+
+def made_by(
+    campaign: Campaign,
+    files: Mapping[str, str],
+    folder: Path,
+    where: str,
+    began: datetime,
+    failed: Sequence[Failed] = (),
+) -> dict[str, Any]:
+    """What made the results of a campaign that ended just now: ``files`` by name with their digests,
+    ``folder``, in which its definition is, ``where`` it ran, and what ``failed``."""
+    return {
+        **program(),
+        "surroundings": surroundings(),
+        "folder": str(folder.resolve()),
+        "files": dict(files),
+        "plugins": list(campaign.plugin_files),
+        "seeds": list(campaign.seeds),
+        "where": where,
+        "began": began.isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "failed": [{"place": one.place, "message": one.message, "trace": one.trace} for one in failed],
+    }
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

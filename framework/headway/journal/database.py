@@ -21,13 +21,13 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from headway import __version__
 from headway.errors import Damaged, Failure, HeadwayError, UserError
 from headway.inputs.database_url import database_url
 from headway.journal.lock import FileLock, close_to_others, take_advisory_lock
 from headway.journal.migrations import carry_forward, check_read_only, check_version
 from headway.journal.owner import still_ours, take_over
 from headway.journal.schema import SCHEMA_VERSION, about, metadata
+from headway.version import __version__
 
 #: Seconds that SQLite waits for another process's lock, such as a shell's.
 BUSY_TIMEOUT = 5.0

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from sqlalchemy import select, update
 from sqlalchemy.engine import Connection
 
-from headway import __version__
 from headway.errors import UserError
 from headway.journal import schema
 from headway.journal.schema import about
+from headway.version import __version__
 
 #: Makes the tables and rows of one version those of the next.
 Step = Callable[[Connection], None]

@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-import headway
 from headway.metrics.classes import metrics_by_class
 from headway.metrics.energy import EnergyUse, energy_use
 from headway.metrics.jobs import JobColumns, job_columns
 from headway.metrics.pools import metrics_by_pool
 from headway.metrics.system import SystemCurves, system_curves, system_metrics
 from headway.results import RunResult
+from headway.version import __version__
 
 #: A metric that a plugin adds: a number, or a dictionary of numbers, from a run.
 Metric = Callable[[RunResult], "float | dict[str, Any]"]
@@ -77,7 +77,7 @@ def summarise(
             "epoch": result.epoch,
             "cycles": result.cycles,
             "wall_seconds": result.wall_seconds,
-            "headway_version": headway.__version__,
+            "headway_version": __version__,
             "about": dict(result.about),
         },
         "counts": _counts(result, columns),

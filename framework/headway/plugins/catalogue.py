@@ -51,9 +51,10 @@ class PluginInfo:
 
 
 class Catalogue:
-    """Every plugin class that is installed or was named as a file."""
+    """Every plugin class that is installed, was named as a file, or was given."""
 
-    def __init__(self, files: Iterable[str | Path] = ()) -> None:
+    def __init__(self, files: Iterable[str | Path] = (), classes: Iterable[type] = ()) -> None:
+        """``classes``: plugins of the program that asks, under the names that :func:`called` gives them."""
         self._entries: dict[str, EntryPoint] = {e.name: e for e in entry_points(group=GROUP)}
         self._presets: dict[str, EntryPoint] = {e.name: e for e in entry_points(group=PRESETS)}
         self._classes: dict[str, type] = {}
@@ -62,6 +63,8 @@ class Catalogue:
         self.from_files: list[str] = []
         for path in files:
             self._load_file(Path(path))
+        for cls in classes:
+            self._add_class(cls)
 
     def names(self) -> list[str]:
         return sorted({*self._entries, *self._classes})
@@ -208,19 +211,45 @@ class Catalogue:
                 f"--plugin {path}: expected a class with hooks (@hookimpl methods), found {there}"
             )
         for cls in found:
-            of = f"--plugin {path}: class {cls.__name__!r}"
-            check_hooks(cls, of)
-            check_attributes(cls, of)
-            # Methods of 0.1 are served without the mark.
-            warn_of_unmarked(cls, of, served=old_names(cls))
-            try:
-                traits_of(cls)
-            except TraitError as error:
-                raise UserError(f"--plugin {path}: {error}") from error
-            label = name_of(cls, path.stem if len(found) == 1 else cls.__name__.lower())
+            _check_class(cls, f"--plugin {path}")
+            label = name_of(cls, path.stem if len(found) == 1 else called(cls))
             self._classes[label] = cls
             self._sources[label] = str(path)
             self.from_files.append(label)
+
+    def _add_class(self, cls: type) -> None:
+        label = called(cls)
+        where = f"plugin class {cls.__name__}"
+        if not marked(cls):
+            without = ", ".join(unmarked(cls))
+            there = f"{without} without @hookimpl" if without else "none"
+            raise UserError(f"{where}: expected a class with hooks (@hookimpl methods), found {there}")
+        if self._classes.get(label, cls) is not cls or label in self._entries or label in self._presets:
+            raise UserError(
+                f"{where}: another plugin is called {label!r}; give the class an attribute `name` of its own"
+            )
+        _check_class(cls, where)
+        self._classes[label] = cls
+        self._sources[label] = f"{cls.__module__}:{cls.__qualname__}"
+
+
+def called(cls: type) -> str:
+    """What configurations call a class that a program gives: its attribute ``name``, else the name of the
+    class in small letters."""
+    return name_of(cls, cls.__name__.lower())
+
+
+def _check_class(cls: type, where: str) -> None:
+    """Raise :class:`UserError`, led by ``where``, for hooks, attributes or traits that cannot be."""
+    of = f"{where}: class {cls.__name__!r}"
+    check_hooks(cls, of)
+    check_attributes(cls, of)
+    # Methods of 0.1 are served without the mark.
+    warn_of_unmarked(cls, of, served=old_names(cls))
+    try:
+        traits_of(cls)
+    except TraitError as error:
+        raise UserError(f"{where}: {error}") from error
 
 
 def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None) -> Any:

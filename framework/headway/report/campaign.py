@@ -8,10 +8,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-import headway
 from headway.report.atomic import writing
 from headway.report.html import page_environment, stylesheet
 from headway.report.table import Table
+from headway.version import __version__
 
 
 def write_campaign_page(
@@ -27,7 +27,7 @@ def write_campaign_page(
         css=stylesheet(environment),
         tables=tables,
         plots=[(name, Markup(base64.b64encode(file.read_bytes()).decode("ascii"))) for name, file in plots],
-        version=headway.__version__,
+        version=__version__,
     )
     with writing(path) as stream:
         stream.write(page)

@@ -17,11 +17,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-import headway
 from headway.errors import Failure
 from headway.report import quantities
 from headway.report.atomic import writing
 from headway.report.quantities import duration, number, share
+from headway.version import __version__
 from headway.workload.estimate_study import HEAD
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ def as_json(study: Study) -> dict[str, Any]:
             "length_bounds": list(study.length_bounds),
             "width_bounds": list(study.width_bounds),
             "notes": study.notes,
-            "headway_version": headway.__version__,
+            "headway_version": __version__,
         },
         "summary": study.summary,
         **study.tables,
@@ -390,7 +390,7 @@ def render_study_html(study: Study) -> str:
     return environment.get_template("study.html").render(
         title=f"{Path(study.path).name}: workload",
         css=stylesheet(environment),
-        version=headway.__version__,
+        version=__version__,
         tiles=[
             ("jobs", number(summary["jobs"])),
             ("submitted over", duration(summary["span"])),

@@ -17,7 +17,6 @@ from datetime import datetime, tzinfo
 import numpy as np
 from numpy.typing import NDArray
 
-from headway import __version__
 from headway.experiment.steady import LEAST_WARM_UP, automatic_cool_down
 from headway.metrics.jobs import BOUND
 from headway.metrics.steps import Steps
@@ -27,6 +26,7 @@ from headway.shadow.findings import Counted, Delay, Findings, Grouping, Missing,
 from headway.shadow.foretold import Draw, Plan, Workload, foretell, workload_of
 from headway.shadow.intervals import BATCHES, FEWEST, Compared, Estimate, compared, over_time, spread
 from headway.shadow.record import Course, Record, Stretch
+from headway.version import __version__
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -21,6 +21,14 @@ _WRITTEN = {"id", "submit_time", "request", "pool", "name", "user", "group", "qo
 _WRITTEN_OF_REQUEST = {"processors", "walltime", "memory_per_processor"}
 
 
+def problems(trace: Trace, verbose: bool | None = None) -> list[str]:
+    """What a reader of the trace should know of: what was wrong with it, and the formats that do not load
+    here, since it may be of such a format. ``verbose``: line by line; None: lines cannot be asked for."""
+    lines = trace.describe_issues(verbose=bool(verbose))
+    more = ["(--verbose prints the lines)"] if lines and verbose is False else []
+    return [*not_loadable().values(), *lines, *more]
+
+
 def read_trace(path: str | os.PathLike[str], *, strict: bool = False) -> Trace:
     """Read a trace in the format that its name says, else that its first lines say; else in the standard
     format.

@@ -121,7 +121,7 @@ def size(
 ) -> None:
     """Tell how many copies each filter of a pipeline gets, from what controlled runs have measured; with
     --run, in a job, run it so."""
-    from headway.cli.settings import parsed_settings
+    from headway.inputs.settings import parsed_settings
     from headway_plugins.pipelines.pipeline import read_pipeline
     from headway_plugins.pipelines.profiles import Store
     from headway_plugins.pipelines.runs import become, controlled_run, environment

@@ -14,10 +14,10 @@ import pytest
 from commandline import MACHINE, Headway, command_of, small_trace_lines
 from waiting import HANG
 
-from headway.cli.dry_run import enabled
 from headway.config import parse_config
+from headway.dry_run.site import enabled
 from headway.plugins import Catalogue
-from headway.report.tables import JOB_COLUMNS
+from headway.report.values import JOB_COLUMNS
 from headway.workload import read_swf
 from headway_adapters.emulated.machine import Machine
 

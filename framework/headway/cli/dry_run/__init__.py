@@ -1,12 +1,13 @@
 """``headway dry-run``: what would have happened, or what will.
 
-:mod:`~headway.cli.dry_run.asked` holds the options, :mod:`~headway.cli.dry_run.site` what a run runs under,
-:mod:`~headway.cli.dry_run.work` what it runs; :mod:`~headway.cli.dry_run.emulated` and
-:mod:`~headway.cli.dry_run.copied` run it, :mod:`~headway.cli.dry_run.told` says how it went.
+The room :mod:`headway.dry_run` has what is no matter of the command line.
+:mod:`~headway.cli.dry_run.emulated` and :mod:`~headway.cli.dry_run.copied` run it,
+:mod:`~headway.cli.dry_run.told` says how it went.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,25 @@ import click
 
 from headway.cli.as_json import figured_json
 from headway.cli.asking import Duration
-from headway.cli.common import adapter_option, config_option, examples, plugin_option, prepare_directory
-from headway.cli.dry_run.asked import Asked
+from headway.cli.common import (
+    adapter_option,
+    config_option,
+    examples,
+    plugin_option,
+    prepare_directory,
+    set_up_log,
+    warn,
+)
 from headway.cli.dry_run.copied import run_copy
 from headway.cli.dry_run.emulated import run_workload
-from headway.cli.dry_run.site import Site, enabled
 from headway.cli.estimate_options import estimates_option, estimates_set_option
 from headway.cli.numbers import FiniteRange
 from headway.cli.rules import single_options
+from headway.dry_run.asked import EXPORTS, Asked
+from headway.dry_run.site import Site, configured
+from headway.errors import UserError
 from headway.inputs.extras import need_report
-
-__all__ = ["command", "enabled"]
+from headway.inputs.log import set_up_later
 
 COUNT = click.IntRange(min=1)
 FACTOR = FiniteRange(min=0, min_open=True)
@@ -102,6 +111,8 @@ FACTOR = FiniteRange(min=0, min_open=True)
               "Default: as configured, else at every event.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",
               help="Write jobs.csv, decisions.csv, metrics.json, schedule.swf, report.html.")  # fmt: skip
+@click.option("--export", multiple=True, type=click.Choice([*EXPORTS]),
+              help="Write a file that this program reads, too: evalys.csv. Repeatable.")  # fmt: skip
 @click.option("--journal", "journal_path", metavar="JOURNAL",
               help="Record the run in this journal, a file or a URL (for `headway replay`).")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
@@ -119,11 +130,19 @@ def command(**given: Any) -> None:
     At the end stands how far the run may be trusted: which rules of the evaluation of schedulers
     (docs/trust.md) its workload and the run itself break.
     """
-    asked = Asked.of(given)
+    try:
+        asked = Asked.of(given)
+    except UserError as error:
+        raise click.UsageError(str(error)) from error
     if asked.outputs.out is not None:
         need_report("--out")
         prepare_directory(asked.outputs.out)
-    site = Site.of(asked)
+    config = configured(asked)
+    if asked.work.from_cluster:
+        set_up_log(config.log)
+    else:
+        set_up_later(partial(set_up_log, config.log))
+    site = Site.of(asked, config, warn)
     if asked.work.from_cluster:
         run_copy(asked, site)
     else:

@@ -5,26 +5,27 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headway.cli.common import measured_latencies, reaching_the_cluster, wall_clock
+from headway.cli.common import reaching_the_cluster, wall_clock
 from headway.cli.dry_run.told import report
 from headway.cli.earlier_runs import first_submissions
 from headway.cli.known_replicas import known_replicas
 
 if TYPE_CHECKING:
-    from headway.cli.dry_run.asked import Asked
-    from headway.cli.dry_run.site import Site
+    from headway.dry_run.asked import Asked
+    from headway.dry_run.site import Site
     from headway.results import RunResult
 
 
 def run_copy(asked: Asked, site: Site) -> None:
     """Copy the configured cluster, run the copy into the future, and say when jobs are expected to start."""
+    from headway.dry_run.written import Finished
     from headway.plugins.failures import refuse_failed
 
     assert asked.plugins.config_path is not None
     with reaching_the_cluster(asked.plugins.config_path):
         result, copied_at = _run(asked, site)
     result.class_bounds = site.config.metrics.class_bounds()
-    report(result, site, asked.outputs.out, [], live_since=copied_at)
+    report(Finished.of(result, site, []), asked.outputs, live_since=copied_at)
     refuse_failed(result.failures)
 
 
@@ -32,6 +33,7 @@ def _run(asked: Asked, site: Site) -> tuple[RunResult, float]:
     """The run, and when the copy was made (epoch second)."""
     from headway.cli.screen import job_progress
     from headway.config import live_adapter
+    from headway.dry_run.latencies import measured_latencies
     from headway.emulation import emulate
     from headway.emulation.live_copy import Copy
     from headway.plugins import Plugins

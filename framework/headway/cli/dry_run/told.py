@@ -1,4 +1,4 @@
-"""What a dry run says and writes: the summary, the files, how far to trust it, a forecast."""
+"""What a dry run says: the summary, its files, how far to trust it, a forecast."""
 
 from __future__ import annotations
 
@@ -6,61 +6,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.cli.collecting import note
-from headway.cli.common import console, contributions, say, wall_clock
+from headway.cli.common import console, say, wall_clock
 from headway.cli.rules import show_doubts
 
 if TYPE_CHECKING:
-    from headway.cli.dry_run.site import Site
-    from headway.experiment.single import One, Trusted
-    from headway.report import Section
+    from headway.dry_run.asked import Outputs
+    from headway.dry_run.written import Finished
     from headway.results import JobResult, RunResult
-    from headway.workload import Trace
 
 #: Jobs of a forecast that are listed.
 _FORECAST = 50
 
 
-def report(
-    result: RunResult,
-    site: Site,
-    out: Path | None,
-    replayed: list[Trace],
-    *,
-    live_since: float | None = None,
-    one: One | None = None,
-) -> Trusted | None:
+def report(finished: Finished, outputs: Outputs, *, live_since: float | None = None) -> None:
     """Print the summary; write the files if a directory was given.
 
-    ``replayed`` holds the trace that was replayed, if there was one. It is taken out for its schedule, which
-    comes first: its records are many, and nothing else needs them. ``live_since``: when the cluster was
-    copied (epoch second); then there is a forecast, too. ``one``: what the rule book knows of the run; what
-    it says is printed, written and returned.
-    """
-    from headway.emulation.collector import quiet_collector
-    from headway.metrics import Figures
-    from headway.report import FORMATS, render_summary, write_outputs
+    ``live_since``: when the cluster was copied (epoch second); then there is a forecast, too."""
+    from headway.report import render_summary
 
-    metrics, columns, sections = contributions(site.plugins, site.catalogue)
-    figures = Figures(result, metrics, columns)
-    trusted = one.after(result, site.catalogue, known=figures) if one is not None else None
+    out = outputs.out
+    figures, trusted, result = finished.figures, finished.trusted, finished.figures.result
     written: list[Path] = []
     try:
         # Before anything is printed: a reader that goes away early (| head) must not cost the files.
         if out is not None:
-            with quiet_collector():
-                schedule = write_outputs(
-                    result, out, trace=replayed.pop() if replayed else None, formats=("swf",)
-                )
-                others = [name for name in FORMATS if name != "swf"]
-                written = write_outputs(
-                    result,
-                    out,
-                    formats=others,
-                    sections=[*sections([result]), *([_doubts(trusted)] if trusted is not None else [])],
-                    figures=figures,
-                    further={"method": trusted.data()} if trusted is not None else {},
-                )
-                written[-1:-1] = schedule
+            written = finished.write(out, export=outputs.export)
     finally:
         note(metrics=figures.summary, method=None if trusted is None else trusted.data())
         console().print(render_summary(figures.summary))
@@ -71,21 +41,6 @@ def report(
         say(f"\nseed: {result.seed}")
     if out is not None:
         say(f"results: {', '.join(path.name for path in written)} in {out}")
-    return trusted
-
-
-def _doubts(trusted: Trusted) -> Section:
-    """What the rule book says of the run, for the page."""
-    from markupsafe import escape
-
-    from headway.cli.rules import rules_table
-    from headway.report import Section
-
-    table = rules_table(trusted.judged)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
-    )
-    return Section("How far to trust this", f"<p>{escape(table.note)}</p><table>{rows}</table>")
 
 
 def _print_forecast(result: RunResult, since: float) -> None:
@@ -133,14 +88,3 @@ def _foreseen(job: JobResult) -> dict[str, Any]:
         "job": job.job.id, "user": job.job.user, "processors": job.job.request.processors,
         "start": job.start_time, "nodes": [name for name, _ in job.placement],
     }  # fmt: skip
-
-
-def in_short(result: RunResult) -> str:
-    """Mean wait and mean bounded slowdown."""
-    from headway.metrics import job_columns
-    from headway.metrics.summary import statistics
-    from headway.report.quantities import duration, number
-
-    columns = job_columns(result)
-    wait, slowdown = statistics(columns.wait)["mean"], statistics(columns.bounded_slowdown)["mean"]
-    return f"mean wait {duration(wait)}, bounded slowdown {number(slowdown)}"

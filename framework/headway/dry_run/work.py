@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headway.cli.common import tell_issues
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headway.cli.dry_run.asked import Asked, Filters
-    from headway.cli.dry_run.site import Site
     from headway.config import Config
     from headway.config.emulation import TracePoolsConfig
+    from headway.dry_run.asked import Asked, Filters
+    from headway.dry_run.site import Site
     from headway.model import ClusterDescription
     from headway.results import Refused
     from headway.workload import Trace, TraceCommand, TraceJob
@@ -75,18 +74,32 @@ def completed(work: Work, asked: Asked, site: Site) -> Work:
 
 
 def traced(path: Path, asked: Asked, site: Site) -> Work:
-    """The trace's jobs, filtered, with the estimates and the chains that were asked for."""
-    from headway.workload import estimated_trace, filters, read_trace
+    """The jobs of a trace's file, filtered, with the estimates and the chains that were asked for."""
+    from headway.workload import read_trace
+
+    return of_trace(read_trace(path, strict=asked.work.strict), asked, site)
+
+
+def warn_of_problems(trace: Trace, asked: Asked, site: Site) -> None:
+    """Say what was wrong with a trace."""
+    from headway.workload.formats import problems
+
+    for line in problems(trace, asked.outputs.verbose):
+        site.warn(line)
+
+
+def of_trace(trace: Trace, asked: Asked, site: Site) -> Work:
+    """The same of a trace that has been read."""
+    from headway.workload import estimated_trace, filters
     from headway.workload.chains import chains_of, recorded_chains, with_chains
 
     said = asked.work
-    trace = read_trace(path, strict=said.strict)
     inferred = False
     if said.in_chains:
         inferred = not recorded_chains(trace)
         trace = with_chains(trace)
     trace = filtered(trace, asked.filters)
-    tell_issues(trace, asked.outputs.verbose)
+    warn_of_problems(trace, asked, site)
     if site.estimates is not None:
         trace = estimated_trace(trace, site.estimates, site.seed)
     cluster = _machine(site.config, trace, asked.machine.processors)
@@ -158,7 +171,7 @@ def fitting(
 
 def drawn(asked: Asked, site: Site) -> Work:
     """A model's jobs on the machine that is configured or asked for, else on the model's own."""
-    from headway.cli.generate import drawn
+    from headway.dry_run.models import drawn
     from headway.model import ClusterDescription
     from headway.results import Refused
     from headway.workload import estimated_workload

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headway.cli.common import messages, say
-from headway.cli.dry_run.several import of_each_cluster
-from headway.cli.dry_run.work import Work, completed, drawn, traced
+from headway.dry_run.several import of_each_cluster
+from headway.dry_run.work import Work, completed, drawn, of_trace, traced
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.cli.dry_run.asked import Asked
-    from headway.cli.dry_run.site import Site
+    from headway.dry_run.asked import Asked
+    from headway.dry_run.site import Site
 
 
 def work_of(asked: Asked, site: Site) -> Work:
@@ -29,7 +28,7 @@ def work_of(asked: Asked, site: Site) -> Work:
     if asked.outputs.verbose:
         for refused in work.refused:
             where = f"{work.name}:{refused.line}" if refused.line else work.name
-            say(f"{where}: job {refused.job_id} refused: {refused.reason}", messages(), "yellow")
+            site.warn(f"{where}: job {refused.job_id} refused: {refused.reason}")
     return replace(work, cluster=cluster)
 
 
@@ -40,6 +39,8 @@ def _given(asked: Asked, site: Site) -> Work:
         return drawn(asked, site)
     if said.trace_path is not None:
         return traced(said.trace_path, asked, site)
+    if said.trace is not None:
+        return of_trace(said.trace, asked, site)
     if not config.names_traces():
         raise UserError(
             f"{config.source}: expected a trace (emulation.trace), --trace FILE, --workload MODEL or "

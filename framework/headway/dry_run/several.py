@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headway.cli.common import tell_issues
-from headway.cli.dry_run.work import Work, filtered, fitting
+from headway.dry_run.work import Work, filtered, fitting, warn_of_problems
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.cli.dry_run.asked import Asked
-    from headway.cli.dry_run.site import Site
+    from headway.dry_run.asked import Asked
+    from headway.dry_run.site import Site
     from headway.model import ClusterDescription
     from headway.workload.jobs import TraceJob
 
@@ -34,7 +33,7 @@ def of_each_cluster(cluster: ClusterDescription, asked: Asked, site: Site) -> Wo
         if emulation.trace is None:
             continue
         trace = filtered(read_trace(config.beside(emulation.trace), strict=asked.work.strict), asked.filters)
-        tell_issues(trace, asked.outputs.verbose)
+        warn_of_problems(trace, asked, site)
         if site.estimates is not None:
             trace = estimated_trace(trace, site.estimates, site.seed)
         described = emulation.description()

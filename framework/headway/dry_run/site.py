@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from headway.cli.common import messages, say, set_up_log
-from headway.cli.estimate_options import asked_model
 from headway.errors import UserError
-from headway.inputs.log import set_up_later
 
 if TYPE_CHECKING:
-    from headway.cli.dry_run.asked import Asked
     from headway.config import Config
+    from headway.dry_run.asked import Asked
     from headway.plugins import Catalogue, PluginConfig
     from headway.workload import ChosenModel
 
 
 @dataclass(frozen=True)
 class Site:
-    """A configuration with what the command's options change in it."""
+    """A configuration with what the options change in it."""
 
     config: Config
     catalogue: Catalogue
@@ -34,41 +30,62 @@ class Site:
     label: str
     #: What a journal keeps as the configuration.
     text: str
+    #: Is told what may not be as it was meant, a sentence at a time.
+    warn: Callable[[str], None]
 
     @classmethod
-    def of(cls, asked: Asked) -> Site:
-        """Read the configuration that was asked for and set up its log; :class:`UserError` for a plugin or
-        an option that does not exist."""
-        from headway.config import Adapters, load_config, parse_config
+    def of(cls, asked: Asked, config: Config, warn: Callable[[str], None]) -> Site:
+        """``config``: what :func:`configured` gave; :class:`UserError` for a plugin or an option that does
+        not exist."""
         from headway.plugins import Catalogue
 
         said = asked.plugins
-        adapters = Adapters.with_files(said.adapter_files)
-        if said.config_path is not None:
-            config = load_config(said.config_path, adapters)
-        else:
-            config = parse_config("mode: dry-run", adapters=adapters)
-        if asked.work.from_cluster:
-            set_up_log(config.log)
-        else:
-            set_up_later(partial(set_up_log, config.log))
-        catalogue = Catalogue(said.plugin_files)
-        chosen = enabled(config, catalogue, said.policy, said.config_path is not None)
-        plugins = _with_further(chosen, said.further, catalogue)
-        _tell_what_is_emulated_alone(config, plugins, catalogue)
+        catalogue = Catalogue(said.plugin_files, said.plugin_classes)
+        chosen = enabled(config, catalogue, said.policy, said.config_path is not None, said.plugin_options)
+        plugins = _with_further(chosen, said.further, catalogue, said.plugin_options)
+        _tell_what_is_emulated_alone(config, plugins, catalogue, warn)
         seed = asked.chance.seed if asked.chance.seed is not None else config.seed
-        estimates = asked_model(catalogue, asked.work.estimates, asked.work.estimate_settings)
+        estimates = _estimates(asked, catalogue)
         if asked.machine.cycle is not None:
             config.cycle = asked.machine.cycle
         label = said.policy or label_of(config, plugins, catalogue)
         changed = said.policy is not None or asked.machine.cycle is not None or bool(said.further)
         text = _changed_text(config, plugins) if changed else config.text
-        return cls(config, catalogue, plugins, seed, estimates, label, text)
+        return cls(config, catalogue, plugins, seed, estimates, label, text, warn)
 
 
-def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured: bool) -> list[PluginConfig]:
+def configured(asked: Asked) -> Config:
+    """The configuration that was asked for; :class:`UserError` if something is wrong with it."""
+    from headway.config import Adapters, load_config, parse_config
+
+    said = asked.plugins
+    adapters = Adapters.with_files(said.adapter_files)
+    if said.config_path is not None:
+        return load_config(said.config_path, adapters)
+    return parse_config("mode: dry-run", adapters=adapters)
+
+
+def _estimates(asked: Asked, catalogue: Catalogue) -> ChosenModel | None:
+    """The model of users' estimates that was asked for; None if none was."""
+    from headway.experiment.estimates import chosen_model
+    from headway.inputs.settings import parsed_settings
+
+    said = asked.work
+    if said.estimates is None:
+        return None
+    where = "--estimates-set"
+    return chosen_model(catalogue, said.estimates, parsed_settings(said.estimate_settings, where), where)
+
+
+def enabled(
+    config: Config,
+    catalogue: Catalogue,
+    policy: str | None,
+    configured: bool,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[PluginConfig]:
     """The plugins of a dry run: the plugins of files, then ``policy`` (with a placement) or the
-    configuration's."""
+    configuration's. ``options``: of ``policy``, by its name."""
     from headway.plugins import PluginConfig
     from headway.plugins.hook_names import hooks_of
 
@@ -80,7 +97,7 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
     # What the configuration says of the same plugins stands, but for what the preset says itself.
     chosen = [
         PluginConfig(c.name, {**own.get(c.name, {}), **c.options}, c.where, beside)
-        for c in catalogue.expanded([PluginConfig(policy, {}, "--policy")])
+        for c in catalogue.expanded([PluginConfig(policy, (options or {}).get(policy, {}), "--policy")])
     ]
     hooks = {c.name: list(hooks_of(catalogue.get(c.name, c.where))) for c in chosen}
     if not any("schedule" in found for found in hooks.values()):
@@ -98,13 +115,16 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
 
 
 def _with_further(
-    configs: list[PluginConfig], further: Sequence[str], catalogue: Catalogue
+    configs: list[PluginConfig],
+    further: Sequence[str],
+    catalogue: Catalogue,
+    options: Mapping[str, Mapping[str, Any]],
 ) -> list[PluginConfig]:
-    """These plugins, and the plugins of ``--with`` that are not among them."""
+    """These plugins, and the plugins of ``--with`` that are not among them, with their options."""
     from headway.plugins import PluginConfig
 
     there = {config.name for config in configs}
-    wanted = [PluginConfig(name, {}, "--with") for name in dict.fromkeys(further)]
+    wanted = [PluginConfig(name, options.get(name, {}), "--with") for name in dict.fromkeys(further)]
     return [*configs, *(one for one in catalogue.expanded(wanted) if one.name not in there)]
 
 
@@ -123,7 +143,7 @@ def _changed_text(config: Config, plugins: Sequence[PluginConfig]) -> str:
 
 
 def _tell_what_is_emulated_alone(
-    config: Config, configs: Sequence[PluginConfig], catalogue: Catalogue
+    config: Config, configs: Sequence[PluginConfig], catalogue: Catalogue, warn: Callable[[str], None]
 ) -> None:
     """Say which plugins do something here that the configured cluster cannot do."""
     from headway.plugins import Plugins
@@ -132,12 +152,11 @@ def _tell_what_is_emulated_alone(
     if where is None:
         return
     for name in Plugins.load(configs, catalogue, None).requiring("lending"):
-        say(
+        warn(
             f"{where}: plugin {name!r} suspends jobs to make room, and this cluster keeps the processors of "
             "a suspended job: only the emulation gives them to other jobs, and `headway run` refuses the "
-            "plugin; requeue or cancel jobs instead",
-            messages(), style="yellow",
-        )  # fmt: skip
+            "plugin; requeue or cancel jobs instead"
+        )
 
 
 def label_of(config: Config, configs: list[PluginConfig], catalogue: Catalogue) -> str:
