@@ -81,6 +81,7 @@ LINES = (
     "fit ft --formula N/P --runs runs.csv",
     "predict ft --formula N/P --runs runs.csv --set N=20000 --nodes 2..8",
     "import slurm slurm.conf",
+    "lab pbs --for 3s --every 1s",
     "node-agent report",
     "plan --list night.csv --processors 8",
     "priority --journal shares.db",

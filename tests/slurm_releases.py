@@ -19,15 +19,10 @@ from pathlib import Path
 import pytest
 from waiting import HANG
 
+from headway_adapters.lab.slurm import PACKAGES
+
 #: Where administration commands are, for a PATH.
 SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
-PROGRAMS = {
-    "munged": "munge",
-    "slurmctld": "slurmctld",
-    "slurmd": "slurmd",
-    "scontrol": "slurm-client",
-    "sbatch": "slurm-client",
-}
 _TESTCLUSTER = Path(__file__).parent / "integration" / "slurm" / "testcluster"
 _SHARED = Path(__file__).parents[2] / "shared"
 _SLURM24 = Path(os.environ.get("HEADWAY_SLURM24") or _SHARED / "slurm" / "slurm24")
@@ -64,7 +59,7 @@ class Release:
 
 def _packages_missing() -> str:
     path = os.environ.get("PATH", "") + SYSTEM
-    gone = sorted({pkg for program, pkg in PROGRAMS.items() if shutil.which(program, path=path) is None})
+    gone = sorted({pkg for program, pkg in PACKAGES.items() if shutil.which(program, path=path) is None})
     return f"Slurm is not installed; missing Debian packages: {' '.join(gone)}" if gone else ""
 
 

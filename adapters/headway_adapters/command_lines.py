@@ -8,4 +8,5 @@ LINES = {
     "import": ("operate", "Write the configuration that keeps a site's policy."),
     "node-agent": ("operate", "On a node: report clock, energy, jobs; set frequencies."),
     "emulate-commands": ("operate", "Emulate the commands of PBS or LSF on a laptop."),
+    "lab": ("operate", "A throw-away batch system with jobs and the daemon."),
 }

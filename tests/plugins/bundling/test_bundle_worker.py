@@ -169,7 +169,8 @@ def test_what_cannot_be_launched_on_a_full_disk_is_tried_again(
 def test_what_forks_away_ends_with_the_rest_and_leaves_no_zombie() -> None:
     code = (
         "import os, subprocess, sys, time, psutil\n"
-        "from headway_plugins.bundling.live.worker import adopt_orphans, bury_orphans, end_descendants\n"
+        "from headway.adapter.descendants import adopt_orphans, end_descendants\n"
+        "from headway_plugins.bundling.live.worker import bury_orphans\n"
         "adopt_orphans()\n"
         "fork = 'if os.fork(): os._exit(0)\\n'\n"
         "away = 'import os, time\\n' + fork + 'os.setsid()\\n' + fork\n"

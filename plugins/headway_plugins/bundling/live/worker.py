@@ -7,7 +7,6 @@ into the bundle's directory. All processes of a launch end with the worker, howe
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import secrets
 import signal
@@ -17,8 +16,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import psutil
 
+from headway.adapter.descendants import NEVER_BECAME, adopt_orphans, end_descendants, with_its_parent
 from headway.adapter.user_side import Allocation
 from headway.errors import Failure
 from headway.link import Client, read_key
@@ -39,11 +38,6 @@ _ANSWER = 10.0
 _GRACE = 1.0
 #: An end that no manager heard of for so long is enough: the processors are given back, seconds.
 _ENOUGH = 900.0
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-_EXEC_FAILED = 127
-#: Between two looks at what is to end, seconds.
-_STEP = 0.05
 #: Orphans that are let go at once.
 _MOST_BURIED = 10_000
 
@@ -231,7 +225,7 @@ class Worker:
                 )  # fmt: skip
             except (OSError, subprocess.SubprocessError) as error:
                 self._note(f"{self._spec.command[0]}: cannot be started: {error}")
-                self._never[number] = _EXEC_FAILED
+                self._never[number] = NEVER_BECAME
                 continue
             self._processes.append(_Process(number, made))
 
@@ -272,11 +266,6 @@ def processors_here(allocation: Allocation) -> list[int]:
     return found if len(found) == given else []
 
 
-def adopt_orphans() -> None:
-    """Become the parent of what descendants leave behind: a process that forks away stays within reach."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def bury_orphans(known: Collection[int]) -> None:
     """Let children go that ended and that are not waited for; ``known``: the children that are."""
     with contextlib.suppress(ChildProcessError):
@@ -287,33 +276,12 @@ def bury_orphans(known: Collection[int]) -> None:
             os.waitpid(ended.si_pid, 0)
 
 
-def end_descendants() -> None:
-    """End all that this process started and what that started, whatever sessions they made. They are gone
-    then."""
-    me = psutil.Process()
-    while found := [one for one in me.children(recursive=True) if _runs(one)]:
-        for one in found:
-            with contextlib.suppress(psutil.Error):
-                one.kill()
-        time.sleep(_STEP)
-
-
-def _runs(process: psutil.Process) -> bool:
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False
-
-
 def _with_worker(pin: set[int] | None) -> Callable[[], None]:
     """What a process does before it becomes the application: it is to end with its worker."""
-    parent = os.getpid()
-    libc = ctypes.CDLL(None, use_errno=True)
+    end_with_it = with_its_parent()
 
     def prepare() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(_EXEC_FAILED)
+        end_with_it()
         if pin is not None:
             os.sched_setaffinity(0, pin)
 
