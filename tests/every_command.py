@@ -25,6 +25,7 @@ LINES = (
     "dry-run --trace log.swf --policy easy --journal j.db",
     "dry-run -c shares.yaml --trace log.swf --journal shares.db",
     "dry-run --workload month --policy fcfs",
+    "dry-run --trace sample:fortnight --policy fcfs",
     "dry-run --trace log.swf --policy easy --out out",
     "dry-run --trace log.swf --policy fcfs --out other --export evalys",
     "diff out other",

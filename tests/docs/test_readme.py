@@ -22,6 +22,7 @@ from watched_journals import came, told
 from headway.cli import cli, main
 from headway.config import INSTALLED, live_adapter, parse_config
 from headway.plugins import Catalogue, Plugins
+from headway.workload.samples import PREFIX
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -93,7 +94,8 @@ def prepare(arguments: list[str], directory: Path) -> None:
     """Make what a command reads; names outside the test's directory are not allowed."""
 
     def make(name: str | None, content: str) -> None:
-        if name is not None:
+        # A sample comes with headway.
+        if name is not None and not name.startswith(PREFIX):
             path = directory / name
             assert path.resolve().is_relative_to(directory), f"{name}: expected a relative name in the README"
             path.parent.mkdir(parents=True, exist_ok=True)

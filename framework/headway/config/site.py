@@ -335,8 +335,10 @@ class Config(Section):
         return None
 
     def trace_path(self) -> Path:
-        """The trace of ``emulation.trace``, which is relative to the configuration file."""
-        return self.beside(self.emulation.trace or "")
+        """The trace of ``emulation.trace``, which is relative to the configuration file, or a sample."""
+        from headway.workload.samples import located
+
+        return located(self.beside(self.emulation.trace or ""))
 
     def beside(self, path: str) -> Path:
         """A path that is relative to the configuration file."""

@@ -30,6 +30,7 @@ from headway.journal.latencies import LONGEST, Latencies
 from headway.model import ClusterDescription
 from headway.partitions.description import TorusConfig
 from headway.plugins import Catalogue, PluginConfig
+from headway.workload.samples import located
 
 PluginEntry = str | dict[str, dict[str, Any] | None]
 
@@ -387,8 +388,8 @@ def _scenarios(
     tiers = {name: one.tier for name, one in config.pools.items() if one.tier is not None}
     chosen = config.trace_pools.chosen("trace_pools") if config.trace_pools is not None else None
     if work.trace:
-        trace = beside / work.trace
-        label = work.label or trace.name
+        trace = located(beside / work.trace)
+        label = work.label or Path(work.trace).name
         way = next((name for name in WAYS if getattr(work, name)), "arrival_factors")
         # Never alone: what reacts is read beside the open replay.
         kinds = [("", label), *([(work.feedback, f"{label}, {work.feedback}")] if work.feedback else [])]

@@ -13,6 +13,7 @@ from headway.workload.cwf import REQUESTED_START, requested_start
 from headway.workload.format import Format, first_lines, installed, not_loadable
 from headway.workload.jobs import TraceJob
 from headway.workload.packed import ENDINGS, opened, unpacked_name
+from headway.workload.samples import located
 from headway.workload.swf import FORMAT as SWF
 from headway.workload.trace import Trace
 
@@ -31,11 +32,12 @@ def problems(trace: Trace, verbose: bool | None = None) -> list[str]:
 
 def read_trace(path: str | os.PathLike[str], *, strict: bool = False) -> Trace:
     """Read a trace in the format that its name says, else that its first lines say; else in the standard
-    format.
+    format. ``sample:NAME`` is a trace that comes with headway.
 
     With ``strict`` a broken line is an error. Raises :class:`UserError` if the file cannot be read or has no
     job, and :class:`Failure` if the system fails.
     """
+    path = located(path)
     with opened(path) as source:
         known = installed()
         named = _named(path, known)

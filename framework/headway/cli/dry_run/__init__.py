@@ -52,7 +52,8 @@ FACTOR = FiniteRange(min=0, min_open=True)
     ),
 )
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path),
-              help="Trace, in any format of docs/workloads.md: .swf, .cwf, .json, sacct.")  # fmt: skip
+              help="Trace, in any format of docs/workloads.md: .swf, .cwf, .json, sacct; or "
+                   "sample:fortnight, which comes with headway.")  # fmt: skip
 @click.option("--workload", metavar="MODEL",
               help="Draw the jobs from a workload model; `headway generate` lists the models.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
