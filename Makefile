@@ -11,7 +11,7 @@ WAITING ?= 6
 # worker reads all of them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint claims clean picture
+.PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint claims clean picture dist deb
 
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
@@ -78,8 +78,20 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,ssh,security,test,fast,cluster,postgres,parquet]'
 	touch $@
 
+# Source distribution and wheel, and whether a package index takes them.
+dist: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist/python
+	$(BIN)/python -m build --outdir dist/python .
+	$(BIN)/python -m twine check --strict dist/python/*
+
+# The Debian package, with Debian's own tools (Debian 13; docs/operators/install.md).
+deb:
+	packaging/build-deb dist/debian
+	lintian --fail-on error,warning dist/debian/*.changes
+
 clean:
-	rm -rf $(VENV) build *.egg-info demo-out out
+	rm -rf $(VENV) build dist *.egg-info demo-out out
 
 # The README's picture: the demo's report as a browser shows it (needs Chromium).
 picture: $(VENV)/.installed
