@@ -126,7 +126,6 @@ NO_JSON = {
     "node-agent set-frequency": "for prologs: its answer is the exit code",
     "node-agent watch": "each of its lines is JSON",
     "protect": "its output is that of the command that it runs",
-    "schema": "it prints JSON",
     "run": "a daemon: its log can be JSON (log.format)",
     "schema": "what it prints is a JSON schema",
 }

@@ -51,4 +51,3 @@ def test_squeue_shows_planned_starts_and_nothing_is_left(slurm: Release, short: 
     lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
     assert [line for line in lines if str(short) in line] == []
     assert list(short.glob("headway-lab-*")) == []
-

@@ -163,7 +163,7 @@ def test_a_class_is_made_anew_for_each_run_and_leaves_nothing_behind(trace: Path
         ({"policy": Smallest()}, "policy: expected a plugin's name or class, .* an object; give its class"),
         ({"policy": 3}, r"policy: expected a plugin's name or class, .*, found 3"),
         ({"policy": Unmarked}, r"Unmarked: expected a class with hooks .* found schedule without @hookimpl"),
-        ({"policy": Easy}, r"plugin class Easy: another plugin is called 'easy'; give the class an attribute"),
+        ({"policy": Easy}, r"plugin class Easy: another plugin is called 'easy'; give the class an"),
         ({"policy": {"easy": {}, "fcfs": {}}}, r"expected one policy, found easy, fcfs"),
         ({"policy": {Some: {"mots": 3}}}, r"some: mots: unknown key. Did you mean 'most'"),
         ({"policy": "first-fit"}, r"expected a policy \(.*found the plugin 'first-fit'"),

@@ -17,9 +17,7 @@ from headway.workload.samples import located, names
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_sample_is_what_its_header_says(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_is_what_its_header_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its note is the command that draws it again, but for the version in its header."""
     monkeypatch.chdir(tmp_path)
     shipped = gzip.decompress(located(name).read_bytes()).decode()
