@@ -14,7 +14,8 @@ from headway.model import Placement
 from headway.scheduler import Scheduler
 from headway.state import Domain, Job, Status
 from headway.view import Booking
-from headway.view.holes import Enough, planned
+from headway.view.holes import planned
+from headway.view.owed import Enough
 
 
 class Planned(NamedTuple):

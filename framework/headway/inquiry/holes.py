@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from time import thread_time
 
 import msgspec
 
@@ -14,9 +13,10 @@ from headway.plugins import traits_of
 from headway.state import PoolState
 from headway.state.licences import licence_profile
 from headway.view import View
-from headway.view.holes import Enough, Holes, holes
+from headway.view.holes import Holes, holes
+from headway.view.owed import short_of_time
 
-#: Seconds of processor time for which bookings are made that are owed, for the pools of an answer together.
+#: Seconds of processor time for the pools of an answer together: then the longer holes are left out.
 SECONDS = 0.02
 
 
@@ -36,18 +36,13 @@ class HolesWanted(msgspec.Struct, frozen=True):
 
 def hole_list(inquiry: Inquiry, wanted: HolesWanted) -> HoleList:
     """The holes of a pool, or of all pools."""
-    end = thread_time() + SECONDS
-
-    def check() -> None:
-        if thread_time() >= end:
-            raise Enough
-
+    check = short_of_time(SECONDS)
     pools = [pool for name, pool in inquiry.state.pools.items() if wanted.pool in ("", name)]
     found = []
     for pool in pools:
         view = inquiry.scheduler.views[pool.domain.name]
         why = _why_none(inquiry, pool, view)
-        here = holes(view, pool, wanted.each, check) if not why else Holes((), math.inf)
+        here = holes(view, pool, wanted.each, check, inquiry.check) if not why else Holes((), math.inf)
         found.append(_report(inquiry, pool, view, here, why, wanted))
     return HoleList(tuple(found))
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from headway.decisions import Decision, Start
 from headway.scheduler import Scheduler, plain_clock
 from headway.state import Domain, Job, State, Status
+from headway.view.owed import Check, all_of_them
 
 #: Whether the asking user may know of a job.
 Sees = Callable[[Job], bool]
@@ -17,10 +18,6 @@ Sees = Callable[[Job], bool]
 def everything(_: Job) -> bool:
     """Every job may be seen."""
     return True
-
-
-def everything_is_made() -> None:
-    """All bookings that are asked about are made, however many are owed before them."""
 
 
 @dataclass(eq=False)
@@ -34,9 +31,9 @@ class Inquiry:
     wished: Sequence[Decision] = ()
     #: Of the other jobs, those are named that the asking user may see.
     sees: Sees = everything
-    #: Is called before a booking is made that a policy owes; raises :class:`headway.view.holes.Enough` once
+    #: Is called before a booking is made that a policy owes; raises :class:`headway.view.owed.Enough` once
     #: no more are to be made.
-    check: Callable[[], object] = everything_is_made
+    check: Check = all_of_them
     #: Ids of the jobs whose bookings were not made because it was enough.
     unfinished: set[str] = field(default_factory=set)
 

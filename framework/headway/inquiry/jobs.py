@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from headway.inquiry.reports import JobPage, JobReport, finite
 from headway.inquiry.waiting import why_in_queue, why_outside
 from headway.state import Job, PoolState, State, Status
 from headway.state.choices import facing_pool, may_run_in, pools_of
+from headway.state.queues import place_of
 from headway.state.records import ON_NODES, submission
 
 
@@ -86,7 +87,7 @@ def _with_reason(inquiry: Inquiry, job: Job, common: JobReport, position: int | 
     queue, cause, planned = inquiry.queue(job.domain), why_in_queue(inquiry, job), planned_start(inquiry, job)
     return replace(
         common,
-        position=position if position is not None else queue.index(job) + 1,
+        position=position if position is not None else place_of(queue, job) + 1,
         queue_length=len(queue),
         planned_start=None if planned is None else finite(planned.start),
         planned_placement=() if planned is None else planned.placement,
@@ -116,9 +117,19 @@ def first_booking(inquiry: Inquiry, job: Job) -> Planned | None:
     return min(found, key=lambda booking: booking.start, default=None)
 
 
-def job_page(inquiry: Inquiry, wanted: Wanted, first: int, count: int, sees: Sees = everything) -> JobPage:
-    """Some of the jobs that are wanted and may be seen."""
-    found = _in_order(inquiry, wanted.status)
+def job_page(
+    inquiry: Inquiry,
+    wanted: Wanted,
+    first: int,
+    count: int,
+    sees: Sees = everything,
+    among: Collection[Job] | None = None,
+) -> JobPage:
+    """Some of the jobs that are wanted and may be seen; ``among``: no other jobs are."""
+    if among is None:
+        found = _in_order(inquiry, wanted.status)
+    else:
+        found = _in_this_order(inquiry, wanted.status, among)
     if (is_wanted := wanted.test(inquiry.state)) is not None:
         found = (one for one in found if is_wanted(one[0]))
     if sees is not everything:
@@ -136,6 +147,23 @@ def job_page(inquiry: Inquiry, wanted: Wanted, first: int, count: int, sees: See
 def _is_of(job: Job, pool: PoolState) -> bool:
     """Whether the job runs in the pool, or waits for it."""
     return job.pool is pool if job.status in ON_NODES else may_run_in(job, pool)
+
+
+def _in_this_order(inquiry: Inquiry, status: str, jobs: Collection[Job]) -> Iterator[tuple[Job, int | None]]:
+    """As :func:`_in_order`, of some jobs alone."""
+    if status in ("", Status.PENDING.value):
+        pending = [job for job in jobs if job.status is Status.PENDING]
+        for domain in inquiry.state.domains.values():
+            here = [job for job in pending if job.domain is domain]
+            queue = inquiry.queue(domain)
+            if queue is domain.queue:
+                places = {job: place_of(queue, job) for job in here}
+            else:
+                places = {job: at for at, job in enumerate(queue)} if here else {}
+            yield from ((job, places[job] + 1) for job in sorted(here, key=places.__getitem__))
+    for group in ((Status.WAITING,), ON_NODES):
+        there = [job for job in jobs if job.status in group and status in ("", job.status.value)]
+        yield from ((job, None) for job in sorted(there, key=submission))
 
 
 def _in_order(inquiry: Inquiry, status: str) -> Iterator[tuple[Job, int | None]]:

@@ -9,6 +9,7 @@ from headway.inquiry.waiting import in_words, why_in_queue, why_outside
 from headway.state import Job, PoolState
 from headway.state.choices import facing_pool, ways
 from headway.state.occupation import FOREGROUND
+from headway.state.queues import place_of
 from headway.state.reasons import why_not_in
 
 #: Sentences about a job in the queue of the pool that it faces.
@@ -21,8 +22,9 @@ def place_and_cause(inquiry: Inquiry, job: Job) -> list[str]:
     shared = f" of {in_words(domain.pools)}, which share nodes" if len(domain.pools) > 1 else ""
     given = _given_now(inquiry, pool)
     more = f", of which jobs that start now get {given}" if given else ""
+    number = place_of(inquiry.queue(domain), job) + 1
     return [
-        f"It is number {inquiry.queue(domain).index(job) + 1} of {len(domain.queue)} in the queue{shared}; "
+        f"It is number {number} of {len(domain.queue)} in the queue{shared}; "
         f"{inquiry.state.free_in(pool) + given} of {pool.total} processors are free{more}.",
         *why_in_queue(inquiry, job).sentences,
     ]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -28,7 +27,9 @@ from headway.resources.profile import next_after
 from headway.scheduler import Scheduler
 from headway.state import Job, State, Status
 from headway.state.choices import facing_pool, pools_of
+from headway.state.queues import place_of
 from headway.view.holes import planned
+from headway.view.owed import all_of_them
 
 _INF = math.inf
 _LAST_NUMBER = re.compile(r"[0-9]{1,18}(?=[^0-9]*\Z)")
@@ -82,7 +83,7 @@ def trial(
         so_far = replace(so_far, waits_because=outside.kind, why=" ".join(outside.sentences))
     else:
         queue = job.domain.queue
-        so_far = replace(so_far, position=_place(queue, job), queue_length=len(queue))
+        so_far = replace(so_far, position=place_of(queue, job) + 1, queue_length=len(queue))
         found(replace(so_far, not_before=now, why="The plan could not be made up to this job in time."))
         first = _planned(scheduler, job)
         if first is not None:
@@ -98,11 +99,6 @@ def trial(
     found(replace(so_far, not_before=now))
     if not scheduler.monitors:
         _foresee(scheduler, job, decisions, so_far, found)
-
-
-def _place(queue: Sequence[Job], job: Job) -> int:
-    at = bisect_left(queue, job.order, key=lambda other: other.order)
-    return (at if at < len(queue) and queue[at] is job else queue.index(job)) + 1
 
 
 def _never(job: Job) -> str:
@@ -122,7 +118,7 @@ def _planned(scheduler: Scheduler, job: Job) -> tuple[float, Placement] | None:
     found = []
     for pool in pools_of(job):
         with facing_pool(job, pool):
-            made = planned(scheduler.views[job.domain.name], job, lambda: None)
+            made = planned(scheduler.views[job.domain.name], job, all_of_them)
         if made is not None and made[0] < _INF:
             found.append(made)
     return min(found, default=None, key=lambda one: one[0])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import thread_time
 
 import msgspec
 
@@ -36,11 +35,12 @@ from headway.model import Request
 from headway.model.questions import Question
 from headway.scheduler import Scheduler, plain_clock
 from headway.service import protocol
+from headway.service.jobs_of_users import JobsOfUsers
 from headway.service.peer import Peer
 from headway.service.promises import Promises
 from headway.service.protocol import Explained, Found, OutageReport, Reply
+from headway.service.spare_time import SpareTime
 from headway.state import Job, Status
-from headway.view.holes import Enough
 
 #: The questions that headway itself answers.
 _OwnQuestion = (
@@ -58,8 +58,6 @@ _OwnQuestion = (
 Answered = _OwnQuestion | protocol.PluginQuestion
 #: Bytes of a reply beside a plugin's answer, at most.
 _ENVELOPE = 1024
-#: Seconds of processor time for which one question has bookings made that a policy owes.
-_MAKING = 0.03
 #: Answers about holes that are kept until the next cycle.
 _KEPT = 256
 
@@ -89,6 +87,9 @@ class Answers:
     _cycle: Cycle | None = field(default=None, init=False)
     #: In monitor mode: the starts that were wished for, by job.
     _wished: dict[str, Start] = field(default_factory=dict, init=False)
+    #: Processor time for bookings that are owed.
+    _booking: SpareTime = field(default_factory=SpareTime, init=False)
+    _jobs: JobsOfUsers = field(default_factory=JobsOfUsers, init=False)
     #: The holes that were asked for after a cycle, and its number.
     _holes: tuple[int, dict[protocol.Holes, HoleList]] = field(default_factory=lambda: (-1, {}), init=False)
 
@@ -98,6 +99,7 @@ class Answers:
         if self.plans is not None:
             self.plans.cycle(cycle.now, cycle.events, cycle.decisions, cycle.outcomes)
         self.promises.happened(cycle.events, scheduler.state)
+        self._jobs.note(cycle.events, scheduler.state)
         if scheduler.wished or self._wished:
             starts = {one.job_id: one for one in cycle.decisions if isinstance(one, Start)}
             known = {**self._wished, **starts}
@@ -106,7 +108,7 @@ class Answers:
     def reply(self, question: Answered, peer: Peer, scheduler: Scheduler) -> Reply:
         """The answer to a question, after the scheduler's last step."""
         wished = tuple(self._wished.values())
-        inquiry = Inquiry(scheduler, self.tell_time, wished, self._sees(peer), _for_a_moment())
+        inquiry = Inquiry(scheduler, self.tell_time, wished, self._sees(peer), self._booking.check())
         as_of = scheduler.state.now
         try:
             if isinstance(question, protocol.PluginQuestion):
@@ -160,8 +162,11 @@ class Answers:
                 return self._explained(inquiry, self.full_job_id(job_id), sees)
             case protocol.Jobs(pool, user, status, first, count, account, qos, name, mine):
                 _known(inquiry, pool)
-                wanted = Wanted(pool, peer.user if mine else user, status, account, qos, name)
-                return job_page(inquiry, wanted, first, count, sees)
+                whose = peer.user if mine else user
+                wanted = Wanted(pool, whose, status, account, qos, name)
+                only = whose or (peer.user if sees is not everything else "")
+                among = self._jobs.of(inquiry.state, only) if only else None
+                return job_page(inquiry, wanted, first, count, sees, among)
             case protocol.Nodes(pool, first, count):
                 _known(inquiry, pool)
                 return node_page(inquiry, pool, first, count, sees)
@@ -236,17 +241,6 @@ def _holes_wanted(asked: protocol.Holes) -> HolesWanted:
         exclusive=asked.exclusive,
     )  # fmt: skip
     return HolesWanted(each, asked.pool, asked.nodes, asked.processors, asked.seconds)
-
-
-def _for_a_moment() -> Callable[[], object]:
-    """Raises :class:`Enough` once the making of bookings has taken its time; what is made stays made."""
-    end = thread_time() + _MAKING
-
-    def check() -> None:
-        if thread_time() >= end:
-            raise Enough
-
-    return check
 
 
 def _known(inquiry: Inquiry, pool: str) -> None:

@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from time import thread_time
 
 import numpy as np
@@ -22,6 +23,7 @@ from headway.inquiry.reports import PlanChange, PlansReport, PromiseReport
 from headway.scheduler import Scheduler
 from headway.state import State, Status
 from headway.view import Booking, View
+from headway.view.owed import Enough, short_of_time
 
 #: Seconds: a planned start that moved by less is the same.
 SAME = 60.0
@@ -129,7 +131,8 @@ class Promises:
             owed = view.owed
             if owed and owed * self._owed_each <= _OWED_SECONDS:
                 began = thread_time()
-                view.bookings  # noqa: B018 - asking makes them
+                with suppress(Enough):
+                    view.make_owed(short_of_time(_OWED_SECONDS))
                 self._owed_each = (thread_time() - began) / owed
                 self._owed_next = now + _OWED_EVERY
 

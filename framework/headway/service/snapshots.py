@@ -52,7 +52,7 @@ _WHOLE, _EACH = 0.6, 0.15
 _PAUSE = 50
 #: Trials that wait, at most.
 MOST = 32
-_NOTHING = "the trial ended without an answer; try again"
+_NOTHING = "the trial had no answer in time, because a cycle takes longer now; try again later"
 #: So long an unused process stays, seconds.
 _IDLE = 5.0
 
@@ -77,6 +77,8 @@ class Snapshot:
     #: When it was made, and when there may be another (:func:`time.perf_counter`).
     made: float
     outdated: float
+    #: Seconds that it took to make it.
+    took: float = 0.0
 
     def close(self) -> None:
         """End the process."""
@@ -217,8 +219,9 @@ def fork(scheduler: Scheduler, seconds: float) -> Snapshot:
     theirs.close()
     done = perf_counter()
     return Snapshot(
-        pid, ours, scheduler.cycles, scheduler.state.now, done, done + max(1.0, _PAUSE * (done - began))
-    )
+        pid, ours, scheduler.cycles, scheduler.state.now, done, done + max(1.0, _PAUSE * (done - began)),
+        done - began,
+    )  # fmt: skip
 
 
 def _alone(work: Callable[[], object], keep: int) -> None:

@@ -255,8 +255,11 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
 
 def drop(queue: list[Job], job: Job) -> None:
     """Take one job out of a sorted queue."""
+    del queue[place_of(queue, job)]
+
+
+def place_of(queue: Sequence[Job], job: Job) -> int:
+    """The place of a job in a queue, 0 the first; ValueError if it is not there. Fast where the queue is
+    sorted."""
     at = bisect_left(queue, job.order, key=_order)
-    if at < len(queue) and queue[at] is job:
-        del queue[at]
-    else:
-        queue.remove(job)
+    return at if at < len(queue) and queue[at] is job else queue.index(job)

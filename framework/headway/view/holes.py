@@ -12,7 +12,7 @@ enough: then the holes are right up to a time, and nothing is said of what is be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple, Protocol, cast
@@ -28,18 +28,12 @@ from headway.view.ahead import coarsened
 from headway.view.flat import FlatView
 from headway.view.interface import View
 from headway.view.nodes import NodeView
+from headway.view.owed import Check, Enough
 from headway.view.turns import shadow
 
 _INF = float("inf")
 #: Seconds from now on: up to each, the bookings are made that can be in the way, then up to the next.
 _AHEAD = (300.0, 1800.0, 7200.0, 21600.0, 86400.0, 4 * 86400.0, 14 * 86400.0, _INF)
-#: For a question no booking is looked for in a timeline of more amounts (steps times nodes) than these: one
-#: search takes 20 ms for 10**7.
-_AMOUNTS = 2_000_000
-
-
-class Enough(Exception):
-    """No more work is to be done for this answer."""
 
 
 class Hole(NamedTuple):
@@ -67,25 +61,28 @@ class _Turns(Protocol):
     def owes(self) -> bool: ...
     @property
     def booked(self) -> int: ...
-    def clear(self, end: float, check: Callable[[], object]) -> None: ...
-    def planned(self, job: Job, check: Callable[[], object]) -> tuple[float, Placement] | None: ...
+    @property
+    def is_quick(self) -> bool: ...
+    def clear(self, end: float, check: Check) -> None: ...
+    def planned(self, job: Job, check: Check) -> tuple[float, Placement] | None: ...
 
 
-def holes(view: View, pool: PoolState, wanted: Request, check: Callable[[], object]) -> Holes:
+def holes(view: View, pool: PoolState, wanted: Request, check: Check, booking: Check) -> Holes:
     """The holes of a pool of the view's domain. ``wanted``: what each node must have: processors
     (``processors_per_node``; 0: all of its own), memory, generic resources, features. ``check`` raises
-    :class:`Enough` once no more bookings are to be made. Nothing that is decided later changes."""
+    :class:`Enough` once the answer is to come, ``booking`` once no more bookings that are owed are to be
+    made. Nothing that is decided later changes."""
     now = view._state.now
     if view.domain.free <= 0 or not pool.open:
         return Holes((), _INF)
-    known = _cleared(view, now, check)
+    known = _cleared(view, now, booking)
     if isinstance(view, FlatView):
         return Holes(tuple(_of_processors(view, now, known)), known)
     assert isinstance(view, NodeView)
     return _of_nodes(view, pool, wanted, now, known, check)
 
 
-def planned(view: View, job: Job, check: Callable[[], object]) -> tuple[float, Placement] | None:
+def planned(view: View, job: Job, check: Check) -> tuple[float, Placement] | None:
     """When and where a job of the view's queue is to start, by its booking; None: it has none. Of bookings
     that are owed, those of the job and of jobs before it are made. ``check`` is as for :func:`holes`."""
     turns = cast("_Turns | None", view._turns)
@@ -95,7 +92,7 @@ def planned(view: View, job: Job, check: Callable[[], object]) -> tuple[float, P
     return None if booking is None else (booking.start, booking.placement)
 
 
-def _cleared(view: View, now: float, check: Callable[[], object]) -> float:
+def _cleared(view: View, now: float, check: Check) -> float:
     """Make bookings that are owed; up to which time no further booking is in any hole's way."""
     # Nothing becomes free before the first expected end, so no waiting job starts before.
     first = max(view.running[0][0], next_after(now)) if view.running else _INF
@@ -105,10 +102,8 @@ def _cleared(view: View, now: float, check: Callable[[], object]) -> float:
     turns = cast("_Turns | None", view._turns)
     if turns is None:
         return max(first, _before_new(view, now, len(view._bookings)))
-    if turns.owes and isinstance(view, NodeView):
-        steps = len(view.running if view._ahead is None else view._ahead.times)
-        if steps * len(view.nodes.names) > _AMOUNTS:
-            return first
+    if turns.owes and not turns.is_quick:
+        return first
     known = first
     try:
         for seconds in _AHEAD:
@@ -171,7 +166,7 @@ def _beside_bookings(view: FlatView) -> Profile:
 
 
 def _of_nodes(
-    view: NodeView, pool: PoolState, wanted: Request, now: float, known: float, check: Callable[[], object]
+    view: NodeView, pool: PoolState, wanted: Request, now: float, known: float, check: Check
 ) -> Holes:
     found = list[Hole]()
     fits = _Fits(view, pool, wanted, now)
@@ -194,7 +189,7 @@ def _of_nodes(
     return Holes(tuple(found), known)
 
 
-def _goes_on(check: Callable[[], object]) -> bool:
+def _goes_on(check: Check) -> bool:
     try:
         check()
     except Enough:

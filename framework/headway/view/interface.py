@@ -17,6 +17,7 @@ from headway.state.by_size import JobsBySize
 from headway.state.choices import facing_pool, in_any_way
 from headway.view.booking import Booking
 from headway.view.licences import LicencesAhead
+from headway.view.owed import Check, all_of_them
 
 if TYPE_CHECKING:
     from headway.resources import NodeTable
@@ -43,8 +44,8 @@ class View:
 
     __slots__ = (
         "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_served", "_state",
-        "_turns", "arrivals", "carried", "domain", "fresh", "made", "now", "prepared", "queue", "resolution",
-        "rng", "started", "stopped_at",
+        "_turns", "arrivals", "carried", "domain", "fresh", "made", "now", "prepared", "queue",
+        "resolution", "rng", "started", "stopped_at",
     )  # fmt: skip
 
     def __init__(
@@ -205,12 +206,10 @@ class View:
         """A cycle begins that looks at everything."""
         self._turns = None
 
-    def make_owed(self, check: Callable[[], object] | None = None) -> None:
+    def make_owed(self, check: Check = all_of_them) -> None:
         """Make the bookings that are owed. ``check`` is called before each; what it raises passes through,
         and what was made by then stays."""
-        if self._turns is not None and check is None:
-            self._turns.make_owed()
-        elif self._turns is not None:
+        if self._turns is not None:
             self._turns.make_owed(check)
 
     def _leave_turns(self) -> None:

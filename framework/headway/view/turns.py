@@ -31,6 +31,7 @@ from headway.state.by_size import JobsBySize
 from headway.view.ahead import Ahead, Coarse, rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
+from headway.view.owed import Check, all_of_them
 
 _INF = float("inf")
 _PENDING = Status.PENDING
@@ -55,10 +56,6 @@ class Planned(msgspec.Struct, eq=False, gc=False):
     start: float
 
 
-def _go_on() -> None:
-    """Bookings are made, however many are owed."""
-
-
 class Turns:
     """The jobs that are served in turn from a clean slate on."""
 
@@ -69,6 +66,7 @@ class Turns:
         "_begun",
         "_early",
         "_extra",
+        "_handed",
         "_jobs",
         "_plan",
         "_since",
@@ -101,6 +99,8 @@ class Turns:
         self._extra = 0
         #: How many bookings and starts there were when the bookings were handed out last.
         self._told = 0, 0
+        #: What was free then beside them, and the places, starts of this cycle and bookings that they are of.
+        self._handed: tuple[Ahead, int, int, int] | None = None
         #: The first job of this cycle.
         self._since = 0
         #: Time, free processors and running jobs when the slate was clean; and to what ends are rounded up.
@@ -118,6 +118,11 @@ class Turns:
         return int(min(len(self._jobs) - self._at, self.depth - len(self._plan)))
 
     @property
+    def is_quick(self) -> bool:
+        """Whether a booking is made in a short time, whatever it is."""
+        return True
+
+    @property
     def booked(self) -> int:
         """How many bookings are made."""
         return len(self._plan) + len(self._early)
@@ -127,6 +132,7 @@ class Turns:
     def go_on(self, jobs: Sequence[Job], reason: str) -> None:
         """Serve jobs that came behind all that were served before, when nothing else has happened."""
         self._since = len(self._jobs)
+        self._handed = None
         self._jobs.extend(jobs)
         free = self._view.domain.free
         if any(job.processors <= free for job in jobs):
@@ -362,7 +368,7 @@ class Turns:
         """What is free beside what runs and the bookings that are made."""
         return self._ahead if self._ahead is not None else self._profile()
 
-    def clear(self, end: float, check: Callable[[], object]) -> None:
+    def clear(self, end: float, check: Check) -> None:
         """Make the bookings that are owed to jobs that could run at any moment from now to ``end``, so that
         :meth:`profile` is right until then. ``check`` is called before each; what it raises passes through,
         and what was made by then stays."""
@@ -389,7 +395,7 @@ class Turns:
                     ahead.reserve(start, until, job.processors)
                     self._early[job] = Planned(job, job.processors, job.expected_runtime, start)
 
-    def planned(self, job: Job, check: Callable[[], object]) -> tuple[float, Placement] | None:
+    def planned(self, job: Job, check: Check) -> tuple[float, Placement] | None:
         """When the job is to start, by its booking, which is made with those before it if it is owed; None:
         it gets none. ``check`` is as for :meth:`clear`."""
         if self._ahead is None and self.owes:
@@ -401,7 +407,7 @@ class Turns:
         made = self._early.get(job) or next((one for one in reversed(self._plan) if one.job is job), None)
         return None if made is None else (made.start, ())
 
-    def make_owed(self, check: Callable[[], object] = _go_on) -> None:
+    def make_owed(self, check: Check = all_of_them) -> None:
         """Make the bookings that are owed, and hand all of them out. ``check`` is as for :meth:`clear`.
 
         What a booking leaves at its start is told as if all jobs were served in turn.
@@ -421,9 +427,8 @@ class Turns:
         """Give the view all bookings, each with what it leaves at its start."""
         view, plan = self._view, self._plan
         bookings = view._bookings
-        ahead = released(*self._slate)
-        behind = made = 0
-        for at, job in enumerate(self._jobs[: self._at]):
+        ahead, first, behind, made = self._handed or (released(*self._slate), 0, 0, 0)
+        for at, job in enumerate(self._jobs[first : self._at], first):
             if job in self._begun:
                 cycle, begin, end, processors = self._begun[job]
                 ahead.reserve(begin, end, processors)
@@ -445,6 +450,8 @@ class Turns:
             elif not made:
                 bookings[0].extra = extra
             made += 1
+        # What the first booking leaves is settled once there are two.
+        self._handed = (ahead, self._at, behind, made) if made > 1 else None
         if made == 1 and self._at < len(self._jobs):
             # Behind the last job that is booked some may have started too.
             behind_it = self._jobs[self._at].order

@@ -1,0 +1,244 @@
+"""What users' questions cost beside 50,000 pending jobs on 10,000 nodes of 8 processors, over the socket.
+
+A job ends and another comes every half second, so that each cycle looks at everything. A hundred users, in
+another process, ask one question a second each, with the default limits. Cycles with and without questions
+are taken in turns, and compared by processor time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from building import alike, described, node_cluster, plugged
+from waiting import until
+
+from headway.adapter import ClusterAdapter, Outcome
+from headway.decisions import Decision, Start
+from headway.engine import Engine
+from headway.events import Event, JobEnded, JobStarted, JobSubmitted
+from headway.inquiry.reports import TrialReport
+from headway.model import ClusterDescription
+from headway.model.modes import Mode
+from headway.scheduler import Scheduler
+from headway.service import Inbox, Server
+from headway.service import protocol as p
+from headway.service.answers import Answers
+from headway.service.client import ask
+from headway.service.snapshots import Snapshots
+from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.conservative import Conservative
+from headway_plugins.policies.easy import Easy
+
+pytestmark = pytest.mark.benchmark
+
+NODES, PROCESSORS, PENDING = 10_000, 8, 50_000
+PAUSE = 0.5
+USERS, THREADS = 100, 10
+#: Rounds of cycles without and with questions, and cycles of each.
+ROUNDS, CYCLES = 3, 12
+#: Asks so many questions a second, of three kinds in turn, until it is told that it is enough; prints how
+#: long each took. Its threads are not the daemon's.
+CLIENT = """
+import json, sys, threading, time
+from pathlib import Path
+from headway.service.client import ask
+from headway.service.protocol import Explain, Holes, Jobs
+
+path, jobs, users, threads = Path(sys.argv[1]), sys.argv[2].split(","), int(sys.argv[3]), int(sys.argv[4])
+took = {"jobs": [], "explain": [], "holes": []}
+refused, enough = [], threading.Event()
+def client(number):
+    due, turn = time.perf_counter() + number / users, number
+    while not enough.wait(max(0.0, due - time.perf_counter())):
+        due += threads / users
+        turn += 1
+        kind = ("jobs", "explain", "holes")[turn % 3]
+        questions = {"jobs": Jobs(mine=True), "explain": Explain(jobs[turn % len(jobs)]), "holes": Holes()}
+        question = questions[kind]
+        began = time.perf_counter()
+        reply = ask(path, question)
+        took[kind].append(time.perf_counter() - began)
+        if reply.outcome != "accepted":
+            refused.append(reply.reason)
+workers = [threading.Thread(target=client, args=(number,)) for number in range(threads)]
+for worker in workers:
+    worker.start()
+sys.stdin.readline()
+enough.set()
+for worker in workers:
+    worker.join()
+print(json.dumps([took, refused[:3], len(refused)]))
+"""
+
+
+class Busy(ClusterAdapter):
+    """A cluster on which a job ends and another comes again and again."""
+
+    capabilities = frozenset({Start})
+
+    def __init__(self) -> None:
+        self.draw = random.Random(1)
+        self.count = 0
+        self.running: list[str] = []
+        self.news: list[Event] = [self.arrival(0.0) for _ in range(PENDING + 1700)]
+        self.woken = threading.Event()
+        #: When the next news comes.
+        self.next = 0.0
+
+    def arrival(self, now: float) -> JobSubmitted:
+        self.count += 1
+        size, limit = self.draw.choice([1, 2, 4, 8, 16, 64, 256]), self.draw.randrange(600, 86400)
+        user = f"uid:{20000 + self.count % USERS}"
+        return JobSubmitted(now, described(str(self.count), size, limit, now, user=user))
+
+    def describe(self) -> ClusterDescription:
+        return node_cluster(*alike(NODES, PROCESSORS))
+
+    def wait(self, deadline: float | None) -> tuple[float, Sequence[Event]] | None:
+        now = time.monotonic()
+        if not self.news:
+            self.woken.wait(max(0.0, self.next - now))
+            self.woken.clear()
+            now = time.monotonic()
+            if now >= self.next:
+                self.next = now + PAUSE
+                over = self.running.pop(self.draw.randrange(len(self.running)))
+                self.news += [JobEnded(now, over), self.arrival(now)]
+        news, self.news = self.news, []
+        return now, news
+
+    def apply(self, now: float, decisions: Sequence[Decision]) -> Sequence[Outcome]:
+        starts = [one for one in decisions if type(one) is Start]
+        self.running += [one.job_id for one in starts]
+        self.news += [JobStarted(now, one.job_id, one.placement) for one in starts]
+        return [Outcome(True)] * len(decisions)
+
+    def wake(self) -> None:
+        self.woken.set()
+
+
+class Timed(Scheduler):
+    """Keeps the processor time of each step at which a job ended."""
+
+    steps: list[float]
+
+    def step(self, now: float, events: Sequence[Event]) -> list[Decision]:
+        began = time.thread_time()
+        made = super().step(now, events)
+        if any(isinstance(event, JobEnded) for event in events):
+            self.steps.append(time.thread_time() - began)
+        return made
+
+
+class Counted(Inbox):
+    """Keeps the processor time that the scheduler's thread spent on answers."""
+
+    spent = 0.0
+
+    def answer_questions(self, scheduler: Scheduler) -> None:
+        began = time.thread_time()
+        super().answer_questions(scheduler)
+        self.spent += time.thread_time() - began
+
+
+class Daemon:
+    def __init__(self, place: Path, policy: Any) -> None:
+        self.path = place / "s"
+        adapter = Busy()
+        self.scheduler = Timed(adapter.describe(), plugged(policy, FirstFit()))
+        self.scheduler.steps = []
+        self.snapshots = Snapshots()
+        report = p.Report("drive", "c", 0, 0.0)
+        self.inbox = Counted(
+            adapter.wake, report, clock=time.time, answers=Answers(private=True), snapshots=self.snapshots
+        )
+        users = itertools.cycle(range(20000, 20000 + USERS))
+        self.server = Server(self.path, self.inbox, credentials=lambda _: next(users))
+        self.engine = Engine(adapter, self.scheduler, mode=Mode.DRY_RUN, requests=self.inbox)
+        self.thread = threading.Thread(target=self.engine.run)
+        self.thread.start()
+        until(lambda: len(self.scheduler.steps) > 2, "the first steps are over", seconds=600)
+
+    def cycles(self) -> list[float]:
+        self.scheduler.steps.clear()
+        until(lambda: len(self.scheduler.steps) >= CYCLES, "steps are made", seconds=600)
+        return list(self.scheduler.steps)
+
+    def close(self) -> None:
+        self.engine.stop()
+        self.thread.join()
+        self.server.close()
+
+
+POLICIES: dict[str, Callable[[], Any]] = {"easy": Easy, "conservative": Conservative}
+
+
+@pytest.fixture(params=POLICIES)
+def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Daemon]:
+    made = Daemon(tmp_path, POLICIES[request.param]())
+    print(f"\n{request.param}: {PENDING} pending jobs, {NODES} nodes")
+    yield made
+    made.close()
+
+
+def test_a_hundred_users_ask_a_question_a_second(daemon: Daemon) -> None:
+    """Prints what was measured, which depends on the machine."""
+    queue = next(iter(daemon.scheduler.state.domains.values())).queue
+    names = ",".join(job.id for job in queue[:: len(queue) // 500])
+    words = [sys.executable, "-c", CLIENT, str(daemon.path), names, str(USERS), str(THREADS)]
+    alone: list[float] = []
+    beside: list[float] = []
+    took: dict[str, list[float]] = {"jobs": [], "explain": [], "holes": []}
+    spent = seconds = 0.0
+    for _ in range(ROUNDS):
+        alone += daemon.cycles()
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+            time.sleep(1.0)
+            before, began = daemon.inbox.spent, time.perf_counter()
+            beside += daemon.cycles()
+            spent += daemon.inbox.spent - before
+            seconds += time.perf_counter() - began
+            more, reasons, refused = json.loads(client.communicate("enough\n")[0])
+        for kind, times in more.items():
+            took[kind] += times
+        assert {"no job of yours" in reason for reason in reasons} <= {True}, (reasons, refused)
+    print(f"  processor time of a cycle: {_told(alone)}, beside questions {_told(beside)}")
+    print(f"  answers take {100 * spent / seconds:.2f} % of the scheduler's thread")
+    for kind, times in took.items():
+        print(f"  {len(times)} answers to {kind}: {_told(times)} of wall time")
+    print(f"  load {os.getloadavg()[0]:.1f}")
+
+
+def test_when_takes_the_time_of_two_cycles_or_two_seconds(daemon: Daemon) -> None:
+    """Prints what was measured, which depends on the machine."""
+    cycles = daemon.cycles()
+    took, outcomes = [], list[str]()
+    for number in range(8):
+        wanted = p.When(nodes=1 + number, seconds=7200.0)
+        began = time.perf_counter()
+        reply = ask(daemon.path, wanted)
+        took.append(time.perf_counter() - began)
+        assert isinstance(reply.found, TrialReport), reply
+        outcomes.append(reply.found.outcome)
+    known = daemon.snapshots._snapshot
+    assert known is not None
+    print(f"  processor time of a cycle: {_told(cycles)}")
+    print(f"  when: {_told(took)} of wall time, {outcomes}; load {os.getloadavg()[0]:.1f}")
+    print(f"  a fork keeps the scheduler's thread for {1e3 * known.took:.1f} ms")
+
+
+def _told(seconds: Sequence[float]) -> str:
+    ordered = sorted(seconds)
+    return f"{1e3 * median(ordered):.2f} ms (99 % {1e3 * ordered[int(0.99 * len(ordered))]:.1f} ms)"
