@@ -11,7 +11,7 @@ import click
 from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import ask_daemon
 from headway.cli.common import adapter_option, daemon_config_option, examples, say, wall_clock
-from headway.cli.wanted import TIME_LIMIT, wanted_options
+from headway.cli.wanted import TIME_LIMIT, named, wanted_options
 from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @daemon_config_option
 @adapter_option
 @wanted_options
-@click.option("-t", "--time", "seconds", type=TIME_LIMIT, default=0.0, show_default=False,
+@click.option("-t", "--time", "seconds", type=TIME_LIMIT,
               help="How long it must be free.")  # fmt: skip
 @json_option("headway.inquiry.reports:HoleList")
 def command(config_path: Path | None, adapter_files: tuple[Path, ...], as_json: bool, **wanted: Any) -> None:
@@ -41,7 +41,7 @@ def command(config_path: Path | None, adapter_files: tuple[Path, ...], as_json: 
     from headway.inquiry.reports import HoleList
     from headway.service.protocol import Holes
 
-    reply = ask_daemon(config_path, adapter_files, Holes(**wanted))
+    reply = ask_daemon(config_path, adapter_files, Holes(**named(wanted)))
     if reply.outcome == "unknown":
         raise UserError(reply.reason)
     if not isinstance(reply.found, HoleList):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -118,21 +118,19 @@ _COUNT = click.IntRange(1, 10**9)
 #: What both commands have.
 _OPTIONS = (
     click.option("-p", "--pool", "--partition", "pool", default="", help="The partition or queue."),
-    click.option("-N", "--nodes", type=_COUNT, default=0, show_default=False, help="Number of nodes."),
-    click.option("-n", "--processors", "--ntasks", "processors", type=_COUNT, default=0, show_default=False,
-                 help="Processors in all."),
-    click.option("--processors-per-node", "--ntasks-per-node", "processors_per_node", type=_COUNT, default=0,
-                 show_default=False, help="Processors on each node."),
-    click.option("--mem", "memory_per_node", type=MEMORY, default=0, show_default=False,
-                 help="Memory on each node, such as 16G."),
-    click.option("--mem-per-processor", "--mem-per-cpu", "memory_per_processor", type=MEMORY, default=0,
-                 show_default=False, help="Memory for each processor."),
-    click.option("--gres", "gres_per_node", type=Amounts("gpu:2 or gpu:a100:2", typed=True), default=(),
-                 show_default=False, help="Generic resources on each node, such as gpu:a100:2."),
-    click.option("-C", "--constraint", "features", type=Features(), default=(), show_default=False,
+    click.option("-N", "--nodes", type=_COUNT, help="Number of nodes."),
+    click.option("-n", "--processors", "--ntasks", "processors", type=_COUNT, help="Processors in all."),
+    click.option("--processors-per-node", "--ntasks-per-node", "processors_per_node", type=_COUNT,
+                 help="Processors on each node."),
+    click.option("--mem", "memory_per_node", type=MEMORY, help="Memory on each node, such as 16G."),
+    click.option("--mem-per-processor", "--mem-per-cpu", "memory_per_processor", type=MEMORY,
+                 help="Memory for each processor."),
+    click.option("--gres", "gres_per_node", type=Amounts("gpu:2 or gpu:a100:2", typed=True),
+                 help="Generic resources on each node, such as gpu:a100:2."),
+    click.option("-C", "--constraint", "features", type=Features(),
                  help="Features of the nodes, such as new&ib."),
-    click.option("-L", "--licenses", "licences", type=Amounts("matlab:2,fluent"), default=(),
-                 show_default=False, help="Licences, such as matlab:2."),
+    click.option("-L", "--licenses", "licences", type=Amounts("matlab:2,fluent"),
+                 help="Licences, such as matlab:2."),
     click.option("--exclusive", is_flag=True, help="Whole nodes, shared with no other job."),
 )  # fmt: skip
 
@@ -140,3 +138,8 @@ _OPTIONS = (
 def wanted_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what a job would ask for; their values are fields of the request to the daemon."""
     return reduce(lambda function, option: option(function), reversed(_OPTIONS), command)
+
+
+def named(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were named: the request has the defaults of the others."""
+    return {name: value for name, value in options.items() if value is not None}

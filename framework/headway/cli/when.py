@@ -10,7 +10,7 @@ import click
 from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import MOMENT, ask_daemon
 from headway.cli.common import adapter_option, daemon_config_option, examples, say, wall_clock
-from headway.cli.wanted import TIME_LIMIT, wanted_options
+from headway.cli.wanted import TIME_LIMIT, named, wanted_options
 from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _NAMED = 8
               help="Its time limit: 2h, 90m, 2:00:00, 1-12:00:00.")  # fmt: skip
 @click.option("-q", "--qos", default="", help="Its QOS. Default: that of your latest job.")
 @click.option("-A", "--account", default="", help="Its account. Default: that of your latest job.")
-@click.option("-b", "--begin", type=MOMENT, default=0.0, show_default=False,
+@click.option("-b", "--begin", type=MOMENT,
               help="Its earliest start: 14:30, 2026-03-01T14:30, +2h.")  # fmt: skip
 @click.option("--smaller/--no-smaller", default=True, help="Try smaller requests as well.")
 @json_option("headway.inquiry.reports:TrialReport")
@@ -47,7 +47,7 @@ def command(config_path: Path | None, adapter_files: tuple[Path, ...], as_json: 
     from headway.inquiry.reports import TrialReport
     from headway.service.protocol import When
 
-    reply = ask_daemon(config_path, adapter_files, When(**wanted))
+    reply = ask_daemon(config_path, adapter_files, When(**named(wanted)))
     if reply.outcome == "unknown":
         raise UserError(reply.reason)
     if not isinstance(reply.found, TrialReport):

@@ -77,7 +77,7 @@ class Inbox:
         the id of a job that a user names; ``answers`` makes the answers to questions, ``snapshots`` those
         to questions about jobs that are not submitted."""
         self._answers = answers if answers is not None else Answers()
-        self._snapshots = snapshots if snapshots is not None else Snapshots()
+        self._snapshots = snapshots if snapshots is not None else Snapshots(clock)
         self._full_job_id = full_job_id
         self._wake = wake
         self._report = report

@@ -51,7 +51,7 @@ _WHOLE, _EACH = 0.6, 0.15
 #: So many times as long as a fork took there is no other.
 _PAUSE = 50
 #: Trials that wait, at most.
-MOST = 32
+MOST = 8
 _NOTHING = "the trial had no answer in time, because a cycle takes longer now; try again later"
 #: So long an unused process stays, seconds.
 _IDLE = 5.0
