@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import threading
@@ -28,11 +29,12 @@ from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import Decision, Start
 from headway.engine import Engine
 from headway.events import Event, JobEnded, JobStarted, JobSubmitted
+from headway.inquiry.cycles import Cycle
 from headway.inquiry.reports import TrialReport
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
 from headway.scheduler import Scheduler
-from headway.service import Inbox, Server
+from headway.service import Inbox, Peer, Server
 from headway.service import protocol as p
 from headway.service.answers import Answers
 from headway.service.client import ask
@@ -219,6 +221,41 @@ def test_a_hundred_users_ask_a_question_a_second(daemon: Daemon) -> None:
     for kind, times in took.items():
         print(f"  {len(times)} answers to {kind}: {_told(times)} of wall time")
     print(f"  load {os.getloadavg()[0]:.1f}")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_each_answer_costs(policy: str) -> None:
+    """Prints what was measured, which depends on the machine: of the first answer after a cycle. There are
+    three time limits, so that bookings are made."""
+    draw = random.Random(1)
+    scheduler = Scheduler(node_cluster(*alike(NODES, PROCESSORS)), plugged(POLICIES[policy](), FirstFit()))
+    jobs = [
+        described(str(number), draw.choice([1, 2, 4, 8, 16, 64, 256]), draw.choice([600, 3600, 86400]),
+                  user=f"u{number % USERS}")
+        for number in range(PENDING + 3750)
+    ]  # fmt: skip
+    made = scheduler.step(0.0, [JobSubmitted(0.0, job) for job in jobs])
+    started = [one for one in made if isinstance(one, Start)]
+    scheduler.step(1.0, [JobStarted(1.0, one.job_id, one.placement) for one in started])
+    queue = next(iter(scheduler.state.domains.values())).queue
+    answers, root = Answers(), Peer("root", True)
+    answers.reply(p.Jobs(user="u3"), root, scheduler)
+    print(f"\n{policy}: {len(queue)} pending jobs, {NODES} nodes, processor time of an answer")
+    for question in (
+        p.Holes(), p.Jobs(first=20_000), p.Jobs(user="u3"), p.Explain(queue[25_000].id), p.Bookings(),
+    ):  # fmt: skip
+        spent = []
+        for number in range(5):
+            now = 2.0 + number / 10
+            events = [JobEnded(now, started.pop().job_id)]
+            scheduler.step(now, events)
+            answers.note(Cycle(now, events, (), ()), scheduler)
+            began = time.thread_time()
+            assert answers.reply(question, root, scheduler).outcome == "accepted"
+            spent.append(time.thread_time() - began)
+        print(f"  {1e3 * median(spent):7.2f} ms: {type(question).__name__}")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"  {memory} MB of memory at most; load {os.getloadavg()[0]:.1f}")
 
 
 def test_when_takes_the_time_of_two_cycles_or_two_seconds(daemon: Daemon) -> None:

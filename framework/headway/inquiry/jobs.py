@@ -157,10 +157,11 @@ def _in_this_order(inquiry: Inquiry, status: str, jobs: Collection[Job]) -> Iter
             here = [job for job in pending if job.domain is domain]
             queue = inquiry.queue(domain)
             if queue is domain.queue:
-                places = {job: place_of(queue, job) for job in here}
-            else:
-                places = {job: at for at, job in enumerate(queue)} if here else {}
-            yield from ((job, places[job] + 1) for job in sorted(here, key=places.__getitem__))
+                here.sort(key=lambda job: job.order)
+                yield from ((job, place_of(domain.queue, job) + 1) for job in here)
+            elif here:
+                places = {job: at for at, job in enumerate(queue, 1)}
+                yield from ((job, places[job]) for job in sorted(here, key=places.__getitem__))
     for group in ((Status.WAITING,), ON_NODES):
         there = [job for job in jobs if job.status in group and status in ("", job.status.value)]
         yield from ((job, None) for job in sorted(there, key=submission))

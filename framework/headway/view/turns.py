@@ -21,6 +21,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate, islice
 from operator import attrgetter
+from typing import ClassVar
 
 import msgspec
 
@@ -58,6 +59,9 @@ class Planned(msgspec.Struct, eq=False, gc=False):
 
 class Turns:
     """The jobs that are served in turn from a clean slate on."""
+
+    #: A booking is made in a short time, whatever it is.
+    is_quick: ClassVar[bool] = True
 
     __slots__ = (
         "_ahead",
@@ -116,11 +120,6 @@ class Turns:
     def owed(self) -> int:
         """How many, at most."""
         return int(min(len(self._jobs) - self._at, self.depth - len(self._plan)))
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether a booking is made in a short time, whatever it is."""
-        return True
 
     @property
     def booked(self) -> int:
