@@ -15,7 +15,9 @@ import structlog
 from emulated_commands import Commands
 
 from headway.cli import cli, main
+from headway.cli.init import _groups
 from headway.config import live_options, load_config
+from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway_adapters.commands import Emulator, EmulatorOptions
 from headway_adapters.site_init import slurm as of_slurm
 from headway_adapters.site_init.configuration import inline
@@ -229,6 +231,37 @@ def test_a_partition_is_chosen(headway, slurm):
     assert {pool["name"]: pool["managed"] for pool in json.loads(out)["pools"]}["debug"]
     code, _, err = headway(*asked, "--partitions", "debgu", "--out", "other")
     assert code == 2 and "'debug'" in err and not Path("other").exists()
+
+
+def test_a_terminal_is_asked_where_partitions_do_not_share_nodes(headway, slurm, monkeypatch):
+    """The recorded partitions are over the same nodes but for some; a script is never asked."""
+    asked: list[str] = []
+    answers = iter(["fg,bg"])
+
+    def prompt(text: str, **_: Any) -> str:
+        asked.append(text)
+        return next(answers)
+
+    monkeypatch.setattr(click, "prompt", prompt)
+    monkeypatch.setattr("headway.cli.init._groups", lambda cluster, pools: [["batch"], ["fg", "bg"]])
+    folder = slurm()
+    assert headway("init", "slurm", "--set", f"bin_dir={folder}", "--out", "script")[0] == 0
+    assert asked == []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert headway("init", "slurm", "--set", f"bin_dir={folder}", "--out", "site")[0] == 0
+    assert len(asked) == 1 and "partitions" in asked[0]
+    assert readable(Path("site/headway.yaml"))["partitions"] == ("fg", "bg")
+
+
+def test_partitions_that_share_nodes_are_a_group():
+    nodes = [
+        NodeDescription("n1", 4, pools=("a", "b")),
+        NodeDescription("n2", 4, pools=("c",)),
+        NodeDescription("n3", 4, pools=("b", "d")),
+    ]
+    pools = tuple(PoolDescription(name) for name in "abcd")
+    cluster = ClusterDescription("tc", pools, tuple(nodes))
+    assert sorted(_groups(cluster, ["a", "b", "c", "d"])) == [["a", "b", "d"], ["c"]]
 
 
 def test_json_tells_what_was_found(headway, slurm):
