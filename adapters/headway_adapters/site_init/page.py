@@ -13,8 +13,8 @@ from headway.adapter.survey import CONFIGURATION, SCHEMA, Place, Seen
 from headway.cli.printable import printable
 from headway.model import ClusterDescription
 
-#: Where a site's files belong on the machine of the service, beside the configuration.
-UNIT = "/etc/systemd/system/headway.service"
+#: Where a site's units belong on the machine of the service.
+UNITS = "/etc/systemd/system"
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ def code(said: str) -> str:
     return f"`{words}`" if words else ""
 
 
-def first_steps(service: Service) -> list[Step]:
-    """Installation, user and files."""
+def first_steps(service: Service, *more: str) -> list[Step]:
+    """Installation, user and files; ``more``: units beside headway.service."""
     place, user, group = service.place, shlex.quote(service.user), shlex.quote(service.group)
     steps = []
     if not place.installed:
@@ -159,9 +159,9 @@ def first_steps(service: Service) -> list[Step]:
         f"install -d -m 755 {shlex.quote(place.folder)}",
         f"install -m 640 -o root -g {group} {CONFIGURATION} {shlex.quote(place.config)}",
         f"install -m 644 {SCHEMA} {shlex.quote(f'{place.folder}/{SCHEMA}')}",
-        f"install -m 644 headway.service {UNIT}",
+        f"install -m 644 {' '.join(('headway.service', *more))} {UNITS}/",
         f"install -d -m 750 -o {user} -g {group} /var/lib/headway",
-        f"systemd-analyze verify {UNIT}",
+        f"systemd-analyze verify {UNITS}/headway.service",
         "systemctl daemon-reload",
     ]
     steps.append(Step("Put the files into their places", "In this folder:", installs))
@@ -206,10 +206,13 @@ def policy_step(about: str, left: Sequence[str], commands: Sequence[str]) -> Ste
 
 
 def driving_steps(
-    service: Service, about: str, takes: Sequence[str], job: str, about_back: str, gives: Sequence[str]
-) -> list[Step]:
+    service: Service, about: str, takes: Sequence[str], job: str, about_back: str, gives: Sequence[str],
+    *, timer: str = "",
+) -> list[Step]:  # fmt: skip
     """To drive, and back. ``takes`` and ``gives``: commands of the batch system's administrator before
-    headway drives, and after it; ``job``: a user's command that tries it."""
+    headway drives, and after it; ``job``: a user's command that tries it; ``timer``: the unit that gives
+    waiting jobs back where headway is silent."""
+    watched = [f"systemctl enable --now {timer}"] if timer else []
     config = shlex.quote(service.place.config)
     tried = f"As a user: `{job}`. It waits for headway, and starts within seconds."
     return [
@@ -224,11 +227,12 @@ def driving_steps(
             "Drive",
             "Without an end:",
             [*takes, f"sed -i 's/^mode: monitor /mode: drive   /' {config}", service.run("check"),
-             "systemctl restart headway", "journalctl -u headway -f"],
+             "systemctl restart headway", *watched, "journalctl -u headway -f"],
         ),
         Step(
             "Back, at any time",
             about_back,
-            ["systemctl disable --now headway", service.run("give-back --all"), *gives],
+            [" ".join(["systemctl disable --now", *filter(None, [timer]), "headway"]),
+             service.run("give-back --all"), *gives],
         ),
     ]  # fmt: skip

@@ -37,7 +37,7 @@ from headway_adapters.site_init.page import (
     policy_step,
     watching_steps,
 )
-from headway_adapters.site_init.unit import unit
+from headway_adapters.site_init.unit import GIVE_BACK, give_back_units, unit
 from headway_adapters.slurm import checks as slurm_checks
 from headway_adapters.slurm import reader
 from headway_adapters.slurm.client import SlurmClient
@@ -143,10 +143,13 @@ class AskedSlurm:
             "An account that Slurm knows as Administrator (README.md); Operator is not enough."
             if has_levels else "SlurmUser: without slurmdbd Slurm knows no other administrator."
         ]  # fmt: skip
-        text = unit(service, after=["munge.service", "slurmctld.service"], about_user=about)
+        after = ["munge.service", "slurmctld.service"]
+        text = unit(service, after=after, about_user=about)
+        units = give_back_units(service, after=after) if heartbeat(self.seen, place) else []
         steps = self._steps(pools, service, has_levels)
         return [
             SiteFile("headway.service", text),
+            *units,
             SiteFile(_FILTER, submit_filter(pools, heartbeat(self.seen, place))),
             SiteFile(_LINES, self._lines()),
             SiteFile("README.md", page(self.seen, cluster, pools, "partitions", checks, steps)),
@@ -188,7 +191,7 @@ class AskedSlurm:
         return "\n".join(lines) + "\n"
 
     def _steps(self, pools: Sequence[str], service: Service, has_levels: bool) -> list[Step]:
-        steps = first_steps(service)
+        steps = first_steps(service, *(GIVE_BACK if heartbeat(self.seen, service.place) else ()))
         if has_levels:
             name = shlex.quote(service.user)
             steps.insert(
@@ -253,6 +256,7 @@ class AskedSlurm:
                 "Running jobs run on, and Slurm starts the others. The second line empties the filter.",
                 [f"sed -i 's/^local MANAGED = .*/local MANAGED = {{}}/' {script}", f"squeue -p {managed} "
                 "-t PD -o '%i %r'"],
+                timer=GIVE_BACK[1] if heartbeat(self.seen, service.place) else "",
             ),
         ]  # fmt: skip
 

@@ -27,8 +27,6 @@ from headway_adapters.slurm.submit_filter import _table
 
 FIXTURES = Path(__file__).parents[1] / "slurm" / "fixtures" / "slurm-22.05"
 
-#: Commands that the pages name and that an installation may lack.
-BESIDE = ("drive", "give-back", "shadow")
 #: The partitions that were recorded.
 ALL = ("batch", "fg", "bg", "parked", "closed")
 #: A Slurm's commands that print recorded answers; ``{config}`` and ``{partitions}`` are files.
@@ -137,8 +135,8 @@ def test_a_folder_for_slurm(headway, slurm):
     assert code == 0, err
     site = Path("site")
     assert sorted(path.name for path in site.iterdir()) == [
-        "README.md", "headway.schema.json", "headway.service", "headway.yaml", "job_submit.lua",
-        "slurm.conf.headway",
+        "README.md", "headway-give-back.service", "headway-give-back.timer", "headway.schema.json",
+        "headway.service", "headway.yaml", "job_submit.lua", "slurm.conf.headway",
     ]  # fmt: skip
     assert "nothing was changed" in out and "Begin with site/README.md" in out
     config = load_config(site / "headway.yaml")
@@ -164,6 +162,8 @@ def test_without_accounting_headway_runs_as_slurms_user(headway, slurm):
     folder = slurm({"AccountingStorageType": "accounting_storage/none", "SlurmUser": "slurmy(64030)"})
     headway("init", "slurm", "--set", f"bin_dir={folder}", "--out", "site")
     unit = Path("site/headway.service").read_text()
+    gives = Path("site/headway-give-back.service").read_text()
+    assert "\nUser=slurmy\n" in gives and "/bin/headway give-back --all --if-silent -c /etc/headway/" in gives
     assert "\nUser=slurmy\n" in unit and "# SlurmUser: without slurmdbd" in unit
     assert not any("from-slurm" in str(one) for one in load_config("site/headway.yaml").plugins)
     assert "sacctmgr" not in Path("site/README.md").read_text()
@@ -292,12 +292,10 @@ def test_every_command_of_headways_in_the_page_is_there(headway, slurm):
         if at is None:
             continue
         command = cli.get_command(context, words[at + 1])
-        if command is None and words[at + 1] in BESIDE:
-            continue
         assert command is not None, words
         command.make_context(words[at + 1], words[at + 2 :], parent=context)
         seen += 1
-    assert seen >= 4
+    assert seen >= 8
 
 
 # ---------------------------------------------------------------------- what goes wrong
