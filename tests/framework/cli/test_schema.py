@@ -38,7 +38,7 @@ def as_an_editor_reads(value: Any) -> Any:
 
 def mistakes(validator: Draft7Validator, text: str) -> list[str]:
     """Where the schema finds mistakes."""
-    found = validator.iter_errors(as_an_editor_reads(yaml.safe_load(text)))
+    found = validator.iter_errors(as_an_editor_reads(yaml.safe_load(text) or {}))
     return ["/".join(map(str, error.absolute_path)) or error.message for error in found]
 
 
