@@ -126,8 +126,9 @@ NO_JSON = {
     "node-agent set-frequency": "for prologs: its answer is the exit code",
     "node-agent watch": "each of its lines is JSON",
     "protect": "its output is that of the command that it runs",
+    "schema": "it prints JSON",
+    "drive": "a daemon: its log can be JSON (log.format)",
     "run": "a daemon: its log can be JSON (log.format)",
-    "schema": "what it prints is a JSON schema",
 }
 
 #: Jobs whose figures have five digits, so that thousands are parted.
