@@ -50,6 +50,8 @@ LINES = (
     "estimates fit log.swf -o estimates.yaml",
     "run -c dry.yaml",
     "check -c dry.yaml",
+    "give-back --all --dry-run -c dry.yaml",
+    "drive --for 2h -c dry.yaml",
     "plugins",
     "plugins easy",
     "plugins scopred",
@@ -97,6 +99,9 @@ LINES = (
 #: Those that end otherwise than with 0 where all extras are installed, since no daemon runs here, say.
 EXPECTED = {
     "diff out other": 1,
+    # There is no batch system.
+    "give-back --all --dry-run -c dry.yaml": 2,
+    "drive --for 2h -c dry.yaml": 2,
     "jobs -c site.yaml": 1,
     "status -c site.yaml": 1,
     "init --set bin_dir=.": 2,
@@ -119,6 +124,7 @@ NO_JSON = {
     "bundle manage": "a process that works until its bundle is over",
     "bundle wait": "its answer is the application's exit code",
     "bundle worker": "a process that works until its bundle is over",
+    "drive": "a daemon: its log can be JSON (log.format)",
     "emulate-commands": "emulates until it is told to end",
     "node-agent first-process": "one number, for scripts of headway's own",
     "node-agent reset": "for prologs: its answer is the exit code",

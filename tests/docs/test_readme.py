@@ -76,7 +76,9 @@ def needs_a_cluster(arguments: list[str]) -> bool:
     options = set(arguments)
     if {"--from-cluster", "--monitor"} & options:
         return True
-    asking = ("init", "elastic", "jobs", "when", "priority", "reserve", "unreserve", "status")
+    asking = (
+        "init", "drive", "give-back", "elastic", "jobs", "when", "priority", "reserve", "unreserve", "status",
+    )  # fmt: skip
     if arguments[:1] and arguments[0] in asking:
         return True
     return arguments[:1] == ["explain"] and "--journal-only" not in options
