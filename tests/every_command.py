@@ -30,7 +30,7 @@ LINES = (
     "dry-run --trace log.swf --policy fcfs --out other --export evalys",
     "diff out other",
     "compare campaign.yaml --out campaign --workers 1",
-    "compare --trace log.swf --policy easy --policy fcfs --out both --workers 1",
+    "compare --workload lublin --set jobs=400 --load 0.7 --policy easy --policy fcfs --seeds 2 --out both",
     "repeat campaign --workers 1",
     "results --db r.db add campaign",
     "results --db r.db list",

@@ -62,7 +62,7 @@ def command(
     time; they sleep. headway decides which job starts when. Everything is gone at the end, on Ctrl-C and
     after an error: processes and folder.
     """
-    from headway.cli.generate import drawn
+    from headway.dry_run.models import drawn
     from headway.plugins import Catalogue, PluginConfig
     from headway_adapters.lab.lab import Lab, Plan
     from headway_adapters.lab.stream import arrivals

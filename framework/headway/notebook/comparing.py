@@ -20,6 +20,7 @@ from headway.experiment.execution import run_campaign
 from headway.experiment.record import files_of, made_by
 from headway.experiment.rulebook import Kind, breaches, evidence_of, judge
 from headway.experiment.seen import looked_at
+from headway.inputs.extras import need_report
 from headway.notebook.comparison import Comparison
 from headway.notebook.named import Named, Plugin, known, named, several, source_of
 from headway.plugins import Catalogue
@@ -69,8 +70,9 @@ def compare(
     The rules of the evaluation of schedulers that are broken or not answered are a Python warning.
 
     Raises :class:`headway.errors.UserError` for what is wrong with the arguments or with a file that they
-    name, and for a comparison that a rule refuses; what a run raises.
+    name, for a comparison that a rule refuses, and without the extra ``report``; what a run raises.
     """
+    need_report("headway.compare")
     began = datetime.now(UTC)
     definition, plan = _defined(policies, workloads, list(loads), seeds, further)
     catalogue = plan.catalogue()
@@ -143,9 +145,7 @@ def _entry(source: Source, catalogue: Catalogue) -> dict[str, Any]:
     """A workload as the campaign's file has it."""
     if isinstance(source, Mapping):
         return dict(source)
-    if isinstance(source, Path) or Path(source).exists():
-        return {"trace": str(source)}
-    path = source_of(source, workload_models(catalogue), "workloads")
+    path = source_of(source, lambda: workload_models(catalogue), "workloads")
     return {"model": source} if path is None else {"trace": str(path)}
 
 

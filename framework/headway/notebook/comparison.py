@@ -17,6 +17,7 @@ from headway.experiment.folder import write_method, write_record, write_results
 from headway.experiment.rulebook import Evidence, Judged, as_data, evidence_of, excluded, judge
 from headway.experiment.rulebook.comparisons import verdicts
 from headway.experiment.tables import campaign_tables, mean_of
+from headway.inputs.extras import need_report
 from headway.notebook.frames import pandas_frame, polars_frame
 from headway.report.table import Table
 
@@ -38,6 +39,7 @@ class Comparison:
     ) -> None:
         """``text``: the definition in YAML, ``record``: what made the rows, ``folder``: where the files lie
         that the definition names. Without these it cannot be saved."""
+        need_report("a comparison")
         self.campaign = campaign
         self._rows = rows
         self._text = text

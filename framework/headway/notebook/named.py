@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from headway.errors import UserError, nearest
 from headway.inputs.settings import setting_texts
 from headway.plugins.catalogue import called
 from headway.plugins.hook_names import marked
+from headway.workload.samples import located
 
 #: A plugin or preset: its name, a plugin class of the program, or one of these with its options.
 Plugin = str | type | Mapping[str | type, Mapping[str, Any]]
@@ -62,15 +63,17 @@ def several(plugins: Plugin | Sequence[Plugin]) -> Sequence[Plugin]:
     return plugins
 
 
-def source_of(name: str, models: Iterable[str], where: str) -> Path | None:
-    """The file of a trace; None: it is a model's name. A file that is there comes before a model.
+def source_of(name: str | Path, models: Callable[[], Iterable[str]], where: str) -> Path | None:
+    """The file of a trace; None: it is a model's name. A file that is there comes before a model; ``models``
+    is asked for the models' names only where there is none.
 
-    Raises :class:`UserError`, led by ``where``, if it is neither.
+    Raises :class:`UserError`, led by ``where``, for a text that is neither, and for a sample that does not
+    exist.
     """
     path = Path(name)
-    if path.exists():
+    if isinstance(name, Path) or located(path).exists():
         return path
-    known = list(models)
+    known = list(models())
     if name in known:
         return None
     raise UserError(

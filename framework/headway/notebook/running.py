@@ -152,7 +152,5 @@ def _asked(
 def _source(trace: str | Path | Trace, files: Sequence[Path], classes: Sequence[type]) -> dict[str, Any]:
     if isinstance(trace, Trace):
         return {"trace": trace}
-    if isinstance(trace, Path) or Path(trace).exists():
-        return {"trace_path": Path(trace)}
-    path = source_of(trace, workload_models(Catalogue(files, classes)), "trace")
+    path = source_of(trace, lambda: workload_models(Catalogue(files, classes)), "trace")
     return {"workload": trace} if path is None else {"trace_path": path}

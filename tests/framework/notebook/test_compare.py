@@ -154,6 +154,13 @@ def test_policies_can_be_classes_of_the_program(workers: int) -> None:
         found.save("out")
 
 
+def test_a_trace_that_comes_with_headway_is_called_by_its_name() -> None:
+    found = quietly(["easy"], "sample:fortnight", limit=200)
+    assert found.rows["scenario"].tolist() == ["sample:fortnight"]
+    found.save("out")
+    assert headway.load("out").rules == found.rules
+
+
 def test_rules_that_are_broken_are_a_warning() -> None:
     with pytest.warns(UserWarning, match=r"How far to trust this: .* broken or not answered") as said:
         found = headway.compare(["easy", "fcfs"], MODEL, seeds=2, workers=1)
@@ -201,3 +208,11 @@ def test_what_is_wrong_is_said(arguments: tuple[Any, ...], message: str) -> None
 def test_what_a_policy_raises_is_raised() -> None:
     with pytest.raises(Exception, match="failed at every call"):
         quietly(["easy", Failing], MODEL, seeds=2)
+
+
+def test_without_the_extra_for_intervals_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headway.inputs.extras.find_spec", lambda module: None)
+    with pytest.raises(
+        UserError, match=r"headway.compare needs .*SciPy, not installed here: .* extra `report`"
+    ):
+        headway.compare(["easy"], "month")

@@ -89,6 +89,13 @@ def test_a_trace_that_was_read_is_as_good_as_its_file(trace: Path) -> None:
     assert np.array_equal(one.jobs["start_time"], other.jobs["start_time"])
 
 
+def test_a_trace_that_comes_with_headway_is_called_by_its_name() -> None:
+    found = headway.run("sample:fortnight", limit=20)
+    assert len(found.jobs) == 20 and found.metrics["run"]["about"]["workload"] == "fortnight.swf.gz"
+    with pytest.raises(UserError, match=r"sample:fortnigth: no such sample .* 'sample:fortnight'"):
+        headway.run("sample:fortnigth")
+
+
 def test_what_is_loaded_is_what_was_saved(trace: Path) -> None:
     found = headway.run(trace, energy="present-day")
     found.save("out")
@@ -163,7 +170,7 @@ def test_a_class_is_made_anew_for_each_run_and_leaves_nothing_behind(trace: Path
         ({"policy": Smallest()}, "policy: expected a plugin's name or class, .* an object; give its class"),
         ({"policy": 3}, r"policy: expected a plugin's name or class, .*, found 3"),
         ({"policy": Unmarked}, r"Unmarked: expected a class with hooks .* found schedule without @hookimpl"),
-        ({"policy": Easy}, r"plugin class Easy: another plugin is called 'easy'; give the class an"),
+        ({"policy": Easy}, r"plugin class Easy: another plugin is called 'easy'; give the class"),
         ({"policy": {"easy": {}, "fcfs": {}}}, r"expected one policy, found easy, fcfs"),
         ({"policy": {Some: {"mots": 3}}}, r"some: mots: unknown key. Did you mean 'most'"),
         ({"policy": "first-fit"}, r"expected a policy \(.*found the plugin 'first-fit'"),
