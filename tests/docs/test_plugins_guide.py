@@ -368,7 +368,7 @@ def test_explain_says_what_the_policy_left_out(file):
     plugins = Plugins.load(Catalogue([path]).enabled([]), Catalogue([path]), None)
     ours = Scheduler(ClusterDescription.flat(1), plugins)
     ours.step(0, [submitted(name) for name in "abcd"])
-    assert explain(ours, "d", plain_clock)[-1] == "Only the first two jobs of the queue are looked at."
+    assert "Only the first two jobs of the queue are looked at." in explain(ours, "d", plain_clock)
 
 
 def test_the_example_of_traits_starts_the_widest_that_fits(file):

@@ -163,8 +163,8 @@ def test_times_are_rounded_up(time, up):
 def test_explain_says_whom_an_option_leaves_out(options, said):
     queue = [QUEUE[0], QUEUE[0], (8, 100, ANN), (1, 50, BOB)]
     s, _ = at_hundred(Easy(EasyOptions(**options)), RUNNING, queue)
-    assert explain(s, "c", plain_clock)[-1] == said
-    assert explain(s, "a", plain_clock)[-1].startswith("Processors are kept for it from 150 on")
+    assert said in explain(s, "c", plain_clock)
+    assert "Processors are kept for it from 150 on" in " ".join(explain(s, "a", plain_clock))
 
 
 @pytest.mark.parametrize(
