@@ -196,6 +196,9 @@ def test_the_page_escapes_says_too_few_and_needs_nothing_else(tmp_path: Path) ->
     assert "anna" not in page and "ben" not in page
     assert "were cancelled while they waited" in page and "The record has no gaps." in page
     assert not re.search(r"https?://|src=|<script", page)
+    for element in re.findall(r'<div class="wide[^>]*>', page):
+        assert 'tabindex="0"' in element and re.search(r'aria-label="[^"]+"', element)
+    assert not re.search(r"<th[^>]*>\s*</th>", page)
     assert "2 min 15 s" in page and "1 min 50 s" in page
 
 
