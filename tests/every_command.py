@@ -133,7 +133,6 @@ NO_JSON = {
     "node-agent watch": "each of its lines is JSON",
     "protect": "its output is that of the command that it runs",
     "schema": "it prints JSON",
-    "drive": "a daemon: its log can be JSON (log.format)",
     "run": "a daemon: its log can be JSON (log.format)",
 }
 
