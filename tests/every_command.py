@@ -126,6 +126,7 @@ NO_JSON = {
     "bundle worker": "a process that works until its bundle is over",
     "drive": "a daemon: its log can be JSON (log.format)",
     "emulate-commands": "emulates until it is told to end",
+    "lab": "it tells how a throw-away cluster goes until it is told to end",
     "node-agent first-process": "one number, for scripts of headway's own",
     "node-agent reset": "for prologs: its answer is the exit code",
     "node-agent serve": "a daemon",
