@@ -12,7 +12,7 @@ import pytest
 import yaml
 from live_daemon import HEADWAY, Daemon, Diary
 from slurm_cluster import SYSTEM, SlurmCluster
-from test_operators_path import install_filter
+from test_operators_path import heartbeat, install_filter
 from waiting import until
 
 pytestmark = pytest.mark.slurm
@@ -118,7 +118,10 @@ def test_what_was_imported_drives(accounted: SlurmCluster, tmp_path: Path) -> No
     """All of the chapter's steps: check, watch, the submit filter, drive; usage stays what Slurm counts."""
     cluster, diary = accounted, Diary(accounted)
     options = imported(cluster, tmp_path)
-    site = Daemon(cluster, tmp_path, mode="monitor", plugins=options["plugins"])
+    site = Daemon(
+        cluster, tmp_path, mode="monitor", plugins=options["plugins"],
+        options={"heartbeat": heartbeat(cluster)},
+    )  # fmt: skip
 
     def failed() -> list[list[str]]:
         lines = site.command("check").stdout.splitlines()
