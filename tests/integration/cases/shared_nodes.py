@@ -24,7 +24,7 @@ def promise(daemon: Daemon, job: str) -> float:
     """From when on ``headway explain`` says that processors are kept for the job, in seconds since the epoch;
     0 while it says no such time. The daemon itself keeps none for a last job of the queue."""
     said = " ".join(daemon.command("explain", job, "--fresh").stdout.split())
-    found = re.search(r"kept for it from (\S+ \d\d:\d\d:\d\d) on", said)
+    found = re.search(r"kept for it from (\S+ \d\d:\d\d:\d\d) \S+ on", said)
     return datetime.fromisoformat(found[1]).timestamp() if found else 0.0
 
 
