@@ -209,11 +209,15 @@ def _groups(cluster: ClusterDescription, pools: Sequence[str]) -> list[list[str]
 
 def _program() -> tuple[str, bool]:
     """The program for the unit, and whether it is there for a service."""
-    path = Path(sysconfig.get_path("scripts")) / "headway"
+    # A system's interpreter puts what pip installs elsewhere than what its packages bring.
+    folders = (Path(sysconfig.get_path("scripts")), Path(sys.executable).parent)
+    path = next((one for folder in folders if (one := folder / "headway").is_file()), None)
+    if path is None:
+        return _PROGRAM, False
     for folder in (path, path.resolve(), Path(sys.prefix), Path(sys.base_prefix)):
         if str(folder).startswith(tuple(f"{one}/" for one in _NOT_OF_A_SERVICE)):
             return _PROGRAM, False
-    if not path.is_file() or not all(parent.stat().st_mode & 0o001 for parent in path.parents):
+    if not all(parent.stat().st_mode & 0o001 for parent in path.parents):
         return _PROGRAM, False
     return str(path), True
 
