@@ -12,7 +12,7 @@ import msgspec
 from headway.adapter import StartsWait
 from headway.cli.common import wall_clock
 from headway.errors import Failure
-from headway.inquiry.reports import BeforeReport, JobReport, PlansReport, PromiseReport, SoonerReport
+from headway.inquiry.reports import BeforeReport, JobReport, PlanAccuracy, PlanHistory, SoonerReport
 from headway.service.protocol import Explain, Explained, OutageReport
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Explanation(msgspec.Struct, frozen=True, omit_defaults=True):
     #: The jobs before it; None: it is in no queue.
     before: BeforeReport | None = None
     #: What the daemon planned for it over time, and how good such plans were lately.
-    promise: PromiseReport | None = None
-    plans: PlansReport | None = None
+    plan_history: PlanHistory | None = None
+    plan_accuracy: PlanAccuracy | None = None
     #: What would let it start now.
     sooner: tuple[SoonerReport, ...] = ()
     starts_waiting: tuple[StartsWait, ...] = ()
@@ -96,8 +96,8 @@ def from_daemon(
         fresh = "" if alone else "; `headway explain --fresh` foretells one"
         lines.append(f"The daemon has planned no start for it yet{fresh}.")
     explanation = Explanation(
-        found.id, "daemon", tuple(lines), reply.as_of, job, found.before, found.promise, found.plans,
-        found.sooner, found.starts_waiting, found.outages,
+        found.id, "daemon", tuple(lines), reply.as_of, job, found.before, found.plan_history,
+        found.plan_accuracy, found.sooner, found.starts_waiting, found.outages,
     )  # fmt: skip
     lines += [f"{f'{wait.cluster}: ' if several else ''}{wait.sentence}." for wait in found.starts_waiting]
     lines += [

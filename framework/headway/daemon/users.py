@@ -15,7 +15,7 @@ from headway.model.modes import Mode
 from headway.service import Inbox, Server
 from headway.service.answers import Answers
 from headway.service.limits import Allowance, Limits
-from headway.service.promises import Promises
+from headway.service.plans_over_time import PlansOverTime
 from headway.service.protocol import LetterCounts, Report
 from headway.service.server import Bound
 
@@ -49,7 +49,7 @@ class Users:
         self._server: Server | None = None
         self._path = path = config.socket_path()
         #: What was planned for jobs, over all runs of this process.
-        self.promises: Promises = before.promises if before is not None else Promises()
+        self.plans_over_time: PlansOverTime = PlansOverTime() if before is None else before.plans_over_time
         if path is None:
             return
         answers = Answers(
@@ -60,7 +60,7 @@ class Users:
             adapter.starts_waiting,
             meter.summary,
             LivePlans(cluster, str(config.mode), carried_out=config.mode is Mode.DRIVE),
-            self.promises,
+            self.plans_over_time,
         )
         nothing = Report(str(config.mode), cluster, 0, clock(), tuple(plugins))
         self.inbox = Inbox(

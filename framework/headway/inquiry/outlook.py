@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from headway.inquiry.reports import PlansReport, PromiseReport, SoonerReport
+from headway.inquiry.reports import PlanAccuracy, PlanHistory, SoonerReport
 
 #: Changes of a planned start that are told, the last ones.
 _TOLD = 4
 
 
-def promise_lines(promise: PromiseReport, clock: Callable[[float], str]) -> Iterator[str]:
+def history_lines(history: PlanHistory, clock: Callable[[float], str]) -> Iterator[str]:
     """When a job's start was planned first, and how it changed."""
-    first, noted = clock(promise.first), clock(promise.noted)
-    since = f" (nothing is known of before {clock(promise.since)})" if promise.noted <= promise.since else ""
-    if not promise.changes:
+    first, noted = clock(history.first), clock(history.noted)
+    since = f" (nothing is known of before {clock(history.since)})" if history.noted <= history.since else ""
+    if not history.changes:
         yield f"Its planned start has stood since {noted}{since}."
         return
-    times = "once" if promise.changes == 1 else f"{promise.changes} times"
+    times = "once" if history.changes == 1 else f"{history.changes} times"
     yield f"Its start was first planned at {noted}, for {first}{since}; that has changed {times} since."
-    told = promise.latest[-_TOLD:]
-    at = len(promise.latest) - len(told)
+    told = history.latest[-_TOLD:]
+    at = len(history.latest) - len(told)
     # Of changes between the first and the ones on record nothing is known.
-    gap = promise.changes > len(promise.latest)
-    before = promise.latest[at - 1].start if at else (None if gap else promise.first)
+    gap = history.changes > len(history.latest)
+    before = history.latest[at - 1].start if at else (None if gap else history.first)
     for change in told:
         moved = "" if before is None else f", {_moved(change.start - before)}"
         yield f"At {clock(change.at)} it became {clock(change.start)}{moved}."
         before = change.start
 
 
-def plans_line(plans: PlansReport) -> str:
+def accuracy_line(accuracy: PlanAccuracy) -> str:
     """How good planned starts were in a pool."""
     said = (
-        f"Of the last {plans.jobs} jobs of pool {plans.pool!r} that began with a planned start, half began "
-        f"within {_span(plans.half)} of the first one, and 90 % within {_span(plans.most)}"
+        f"Of the last {accuracy.jobs} jobs of pool {accuracy.pool!r} that began with a planned start, half "
+        f"began within {_span(accuracy.half)} of the first one, and 90 % within {_span(accuracy.most)}"
     )
-    if plans.half_at_hour is not None and plans.most_at_hour is not None:
+    if accuracy.half_at_hour is not None and accuracy.most_at_hour is not None:
         said += (
-            f"; of what was planned an hour before the start, within {_span(plans.half_at_hour)} and "
-            f"{_span(plans.most_at_hour)}"
+            f"; of what was planned an hour before the start, within {_span(accuracy.half_at_hour)} and "
+            f"{_span(accuracy.most_at_hour)}"
         )
     return f"{said}."
 

@@ -178,7 +178,7 @@ class PlanChange(msgspec.Struct, frozen=True):
     start: float
 
 
-class PromiseReport(msgspec.Struct, frozen=True, omit_defaults=True):
+class PlanHistory(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the daemon planned for a job that waits, over time; absolute seconds."""
 
     #: When a start was first planned for it, and for when.
@@ -191,7 +191,7 @@ class PromiseReport(msgspec.Struct, frozen=True, omit_defaults=True):
     since: float = 0.0
 
 
-class PlansReport(msgspec.Struct, frozen=True, omit_defaults=True):
+class PlanAccuracy(msgspec.Struct, frozen=True, omit_defaults=True):
     """How good the planned starts of jobs were that began lately in a pool; seconds, early or late."""
 
     pool: str

@@ -24,7 +24,7 @@ from headway.inquiry.holes import HolesWanted, hole_list
 from headway.inquiry.inquiry import Sees, everything
 from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
-from headway.inquiry.outlook import plans_line, promise_lines
+from headway.inquiry.outlook import accuracy_line, history_lines
 from headway.inquiry.pools import pool_list
 from headway.inquiry.reports import HoleList
 from headway.inquiry.sentences import job_lines
@@ -37,7 +37,7 @@ from headway.scheduler import Scheduler, plain_clock
 from headway.service import protocol
 from headway.service.jobs_of_users import JobsOfUsers
 from headway.service.peer import Peer
-from headway.service.promises import Promises
+from headway.service.plans_over_time import PlansOverTime
 from headway.service.protocol import Explained, Found, OutageReport, Reply
 from headway.service.spare_time import SpareTime
 from headway.state import Job, Status
@@ -83,7 +83,7 @@ class Answers:
     #: How good plans were; None: nobody counts.
     plans: LivePlans | None = None
     #: What was planned over time; an earlier run's, where this run follows it.
-    promises: Promises = field(default_factory=Promises)
+    plans_over_time: PlansOverTime = field(default_factory=PlansOverTime)
     _cycle: Cycle | None = field(default=None, init=False)
     #: In monitor mode: the starts that were wished for, by job.
     _wished: dict[str, Start] = field(default_factory=dict, init=False)
@@ -98,7 +98,7 @@ class Answers:
         self._cycle = cycle
         if self.plans is not None:
             self.plans.cycle(cycle.now, cycle.events, cycle.decisions, cycle.outcomes)
-        self.promises.happened(cycle.events, scheduler.state)
+        self.plans_over_time.happened(cycle.events, scheduler.state)
         self._jobs.note(cycle.events, scheduler.state)
         if scheduler.wished or self._wished:
             starts = {one.job_id: one for one in cycle.decisions if isinstance(one, Start)}
@@ -215,20 +215,20 @@ class Answers:
         report = job_report(inquiry, job)
         starts = () if job.status in (Status.RUNNING, Status.SUSPENDED) else tuple(self.starts_waiting())
         # Bookings that this question made are on record too.
-        self.promises.planned(inquiry.scheduler)
+        self.plans_over_time.planned(inquiry.scheduler)
         if report.planned_start is not None:
-            self.promises.note(job.id, report.planned_start, inquiry.state.now)
+            self.plans_over_time.note(job.id, report.planned_start, inquiry.state.now)
         planned = report.planned_start is not None or job.id in inquiry.unfinished
-        promise = self.promises.of(job.id) if planned else None
-        plans = self.promises.kept_in(job.pool.name) if planned else None
+        history = self.plans_over_time.of(job.id) if planned else None
+        accuracy = self.plans_over_time.kept_in(job.pool.name) if planned else None
         helps = sooner(inquiry, job)
         remembered = [
-            *(promise_lines(promise, inquiry.clock) if promise is not None else ()),
-            *([plans_line(plans)] if plans is not None else ()),
+            *(history_lines(history, inquiry.clock) if history is not None else ()),
+            *([accuracy_line(accuracy)] if accuracy is not None else ()),
         ]
         told = tuple(job_lines(inquiry, job, helps))
         return Explained(
-            job_id, told, report, starts, outages, before(inquiry, job), promise, plans, tuple(remembered),
+            job_id, told, report, starts, outages, before(inquiry, job), history, accuracy, tuple(remembered),
             tuple(helps),
         )  # fmt: skip
 

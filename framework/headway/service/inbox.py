@@ -160,7 +160,7 @@ class Inbox:
         if not scheduler.cycles:
             # Before the first cycle nothing is known.
             return
-        self._answers.promises.planned(scheduler)
+        self._answers.plans_over_time.planned(scheduler)
         if not self._questions:
             return
         end = perf_counter() + ANSWERING

@@ -17,10 +17,10 @@ from headway.inquiry.reports import (
     JobPage,
     JobReport,
     NodePage,
-    PlansReport,
+    PlanAccuracy,
+    PlanHistory,
     PoolList,
     PoolReport,
-    PromiseReport,
     SoonerReport,
     TrialReport,
 )
@@ -263,8 +263,8 @@ class Explained(msgspec.Struct, frozen=True, omit_defaults=True, tag="explained"
     #: The jobs before it; None: it is in no queue.
     before: BeforeReport | None = None
     #: What was planned for it over time, and how good such plans were lately; None: not known.
-    promise: PromiseReport | None = None
-    plans: PlansReport | None = None
+    plan_history: PlanHistory | None = None
+    plan_accuracy: PlanAccuracy | None = None
     #: The same in sentences.
     remembered: tuple[str, ...] = ()
     #: What would let it start now.

@@ -21,7 +21,7 @@ from headway.cli.explain import command
 from headway.cli.explanation import Explanation
 from headway.decisions import Start
 from headway.events import DecisionFailed, JobSubmitted
-from headway.inquiry.reports import BeforeReport, JobReport, PlansReport, PromiseReport, SoonerReport
+from headway.inquiry.reports import BeforeReport, JobReport, PlanAccuracy, PlanHistory, SoonerReport
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, Request
 from headway.model.modes import Mode
@@ -213,14 +213,14 @@ def test_what_needs_a_configuration_says_so(
 def test_json_has_the_daemons_answer_as_it_is(alone: Any, headway: Headway) -> None:
     found = Explained(
         "15", ("Job 15 waits.",), PLANNED, before=BeforeReport(2, 8, ("13", "14")),
-        promise=PromiseReport(AS_OF, AS_OF + 60), plans=PlansReport("batch", 9, 10.0, 20.0),
+        plan_history=PlanHistory(AS_OF, AS_OF + 60), plan_accuracy=PlanAccuracy("batch", 9, 10.0, 20.0),
         remembered=("It has stood.",), sooner=(SoonerReport("limit", limit=60.0),),
     )  # fmt: skip
     alone(found)
     printed = headway("explain", 15, "--json").out
     assert msgspec.json.decode(printed, type=Explanation) == Explanation(
-        "15", "daemon", ("Job 15 waits.", "It has stood."), AS_OF, PLANNED, found.before, found.promise,
-        found.plans, found.sooner,
+        "15", "daemon", ("Job 15 waits.", "It has stood."), AS_OF, PLANNED, found.before, found.plan_history,
+        found.plan_accuracy, found.sooner,
     )  # fmt: skip
     assert schema_of(command) == msgspec.json.schema(Explanation)
 

@@ -505,7 +505,7 @@ def test_bookings_that_a_policy_owes_are_made_for_a_moment_and_the_rest_when_ask
     owed = view.owed
     assert owed >= 20
     answers = Answers()
-    answers.promises._owed_each = 1.0
+    answers.plans_over_time._owed_each = 1.0
     answers._booking = SpareTime(most=-1.0)
     found = answers.reply(p.Explain("w20"), root, scheduler).found
     assert isinstance(found, p.Explained) and found.job is not None and found.job.planned_start is None
@@ -517,6 +517,6 @@ def test_bookings_that_a_policy_owes_are_made_for_a_moment_and_the_rest_when_ask
     answers._booking = SpareTime(most=10.0)
     found = answers.reply(p.Explain("w9"), root, scheduler).found
     assert isinstance(found, p.Explained) and found.job is not None and found.job.planned_start is not None
-    assert found.promise is not None and found.promise.first == found.job.planned_start
+    assert found.plan_history is not None and found.plan_history.first == found.job.planned_start
     assert list(found.sentences) == explain(scheduler, "w9", plain_clock)
     assert answers.reply(p.Bookings(), root, scheduler).outcome == "accepted"

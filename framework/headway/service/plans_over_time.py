@@ -19,7 +19,7 @@ import numpy as np
 from headway.events import Event, JobEnded, JobRequeued, JobStarted
 from headway.inquiry.bookings import planned_head
 from headway.inquiry.inquiry import served_order
-from headway.inquiry.reports import PlanChange, PlansReport, PromiseReport
+from headway.inquiry.reports import PlanAccuracy, PlanChange, PlanHistory
 from headway.scheduler import Scheduler
 from headway.state import State, Status
 from headway.view import Booking, View
@@ -45,7 +45,7 @@ _Plans = array
 _Error = tuple[float, float | None]
 
 
-class Promises:
+class PlansOverTime:
     """Planned starts of the jobs that wait, and what became of those of jobs that began."""
 
     def __init__(self) -> None:
@@ -161,26 +161,26 @@ class Promises:
 
     # ------------------------------------------------------------------ what is told
 
-    def of(self, job_id: str) -> PromiseReport | None:
+    def of(self, job_id: str) -> PlanHistory | None:
         """A job's planned starts over time; None: none was planned yet."""
         plans = self._plans.get(job_id)
         if plans is None:
             return None
         latest = tuple([PlanChange(*plans[at : at + 2]) for at in range(2, len(plans), 2)])
-        return PromiseReport(plans[0], plans[1], self._changes.get(job_id, 0), latest, self.since or 0.0)
+        return PlanHistory(plans[0], plans[1], self._changes.get(job_id, 0), latest, self.since or 0.0)
 
-    def kept_in(self, pool: str) -> PlansReport | None:
+    def kept_in(self, pool: str) -> PlanAccuracy | None:
         """How good planned starts were in a pool; None: too few jobs with one have begun."""
         errors = self._errors.get(pool, ())
         if len(errors) < FEWEST:
             return None
         half, most = _quantiles(error for error, _ in errors)
         at_hour = [error for _, error in errors if error is not None]
-        report = PlansReport(pool, len(errors), half, most)
+        report = PlanAccuracy(pool, len(errors), half, most)
         if len(at_hour) < FEWEST:
             return report
         half_at, most_at = _quantiles(at_hour)
-        return PlansReport(pool, len(errors), half, most, len(at_hour), half_at, most_at)
+        return PlanAccuracy(pool, len(errors), half, most, len(at_hour), half_at, most_at)
 
     def __len__(self) -> int:
         """The jobs on record."""
