@@ -16,8 +16,8 @@ from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import OF_THE_ENGINE, Copy, Decision, Drop, Start, Tell
 from headway.events import Event
 from headway.inputs.log import logger
-from headway.inquiry.bookings import planned_starts
 from headway.inquiry.cycles import Cycle
+from headway.inquiry.planned import PlannedStarts
 from headway.journal import JournalWriter, NullJournal
 from headway.journal.latencies import SAVED_AS, LatencyMeter
 from headway.model.modes import Mode
@@ -118,6 +118,7 @@ class Engine:
         self._log = log if log is not None else logger("headway.engine")
         self._stop: Stopped | None = None
         self._seq = 0
+        self._planned = PlannedStarts()
         #: Whether the run has a checkpoint of all plugins, in which some may be renewed.
         self._checkpointed = False
 
@@ -202,7 +203,7 @@ class Engine:
             if problems or notices:
                 self.report()
             if shows_starts:
-                adapter.show_starts(planned_starts(scheduler))
+                adapter.show_starts(self._planned.after_cycle(scheduler).items())
             if on_cycle is not None:
                 on_cycle(now)
         return ends

@@ -30,6 +30,7 @@ from headway.decisions import Decision, Start
 from headway.engine import Engine
 from headway.events import Event, JobEnded, JobStarted, JobSubmitted
 from headway.inquiry.cycles import Cycle
+from headway.inquiry.planned import PlannedStarts
 from headway.inquiry.reports import TrialReport
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
@@ -223,20 +224,45 @@ def test_a_hundred_users_ask_a_question_a_second(daemon: Daemon) -> None:
     print(f"  load {os.getloadavg()[0]:.1f}")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_what_each_answer_costs(policy: str) -> None:
-    """Prints what was measured, which depends on the machine: of the first answer after a cycle. There are
-    three time limits, so that bookings are made."""
-    draw = random.Random(1)
+def waiting(policy: str, draw: random.Random, limits: Sequence[int]) -> tuple[Scheduler, list[Start]]:
+    """A full machine with a long queue, and what runs."""
     scheduler = Scheduler(node_cluster(*alike(NODES, PROCESSORS)), plugged(POLICIES[policy](), FirstFit()))
     jobs = [
-        described(str(number), draw.choice([1, 2, 4, 8, 16, 64, 256]), draw.choice([600, 3600, 86400]),
+        described(str(number), draw.choice([1, 2, 4, 8, 16, 64, 256]), draw.choice(limits),
                   user=f"u{number % USERS}")
         for number in range(PENDING + 3750)
     ]  # fmt: skip
     made = scheduler.step(0.0, [JobSubmitted(0.0, job) for job in jobs])
     started = [one for one in made if isinstance(one, Start)]
     scheduler.step(1.0, [JobStarted(1.0, one.job_id, one.placement) for one in started])
+    return scheduler, started
+
+
+@pytest.mark.parametrize("limits", [(600, 3600, 86400), range(600, 86400)], ids=["three", "any"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_planned_starts_cost_after_a_cycle(policy: str, limits: Sequence[int]) -> None:
+    """Prints what was measured, which depends on the machine: a job ends in each of the cycles."""
+    draw = random.Random(1)
+    scheduler, started = waiting(policy, draw, limits)
+    plans, cycles, spent, known = PlannedStarts(), [], [], 0
+    for number in range(20):
+        now = 2.0 + number / 10
+        began = time.thread_time()
+        scheduler.step(now, [JobEnded(now, started.pop(draw.randrange(len(started))).job_id)])
+        stepped = time.thread_time()
+        known = len(plans.after_cycle(scheduler))
+        spent.append(time.thread_time() - stepped)
+        cycles.append(stepped - began)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"\n{policy}, {len(limits)} limits: processor time of a cycle {_told(cycles)}")
+    print(f"  of planned starts after it {_told(spent)}; {known} jobs at last; {memory} MB at most")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_each_answer_costs(policy: str) -> None:
+    """Prints what was measured, which depends on the machine: of the first answer after a cycle. There are
+    three time limits, so that bookings are made."""
+    scheduler, started = waiting(policy, random.Random(1), (600, 3600, 86400))
     queue = next(iter(scheduler.state.domains.values())).queue
     answers, root = Answers(), Peer("root", True)
     answers.reply(p.Jobs(user="u3"), root, scheduler)

@@ -259,10 +259,11 @@ class ClusterAdapter(contextlib.AbstractContextManager["ClusterAdapter"], abc.AB
     def show_starts(self, planned: Iterable[tuple[str, float]]) -> None:
         """Show the planned starts where the batch system's own commands tell them: job, and absolute seconds.
 
-        Called after each cycle in mode drive, with all jobs that wait and have a planned start, where
-        :attr:`shows_starts` is set. A job that is missing has none any more. Returns soon: the adapter writes
-        what has changed later, little by little. Whatever it shows keeps no job from starting, and the times
-        at which users want their jobs to begin stay theirs."""
+        Called after each cycle in mode drive, where :attr:`shows_starts` is set, with the jobs that wait and
+        have a planned start (:class:`headway.inquiry.planned.PlannedStarts`). A job that is missing has none
+        any more. Returns soon: the adapter writes what has changed later, little by little. Whatever it shows
+        keeps no job from starting, and the times at which users want their jobs to begin
+        stay theirs."""
 
     def wake(self) -> None:
         """Make a blocked :meth:`wait` return soon. Called from a signal handler."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from headway.errors import Failure
@@ -12,9 +11,9 @@ from headway.inquiry.pages import page
 from headway.inquiry.reports import BookingPage, BookingReport, finite
 from headway.model import Placement
 from headway.scheduler import Scheduler
-from headway.state import Domain, Job, Status
+from headway.state import Domain, Job
 from headway.view import Booking
-from headway.view.holes import planned
+from headway.view.holes import is_made, planned
 from headway.view.owed import Enough
 
 
@@ -71,33 +70,19 @@ def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees
     return BookingPage(made, then)
 
 
-def planned_starts(scheduler: Scheduler) -> Iterator[tuple[str, float]]:
-    """The jobs that wait and have a planned start, and the earliest of each (absolute seconds)."""
-    found: dict[str, float] = {}
-    for view in scheduler.views.values():
-        for booking in view.bookings:
-            start = booking.start
-            if booking.job.status is Status.PENDING and start < found.get(booking.job.id, math.inf):
-                found[booking.job.id] = start
-    for domain in scheduler.state.domains.values():
-        if (planned := planned_head(scheduler, domain)) is not None:
-            found.setdefault(planned.job.id, planned.start)
-    return iter(found.items())
-
-
 def planned_head(scheduler: Scheduler, domain: Domain) -> Planned | None:
     """The first job of a queue that nothing is booked for, with the earliest start that it can have; None: it
     is booked, or not known.
 
-    A policy may leave the first job without a booking as long as no other job could start before it; it would
-    be booked for that very time. In monitor mode what is wished for is not taken, so nothing is known beside
-    that.
+    A policy may leave the first job without a booking as long as no other job could start before it, or owe
+    the booking; it would be booked for that very time. In monitor mode what is wished for is not taken, so
+    nothing is known beside that.
     """
     view = scheduler.views[domain.name]
     if not domain.queue or scheduler.wished or domain.news.due:
         return None
     head = served_order(scheduler, domain)[0]
-    if head.veto or head.processors > head.pool.total:
+    if head.veto or head.processors > head.pool.total or is_made(view, head):
         return None
     generator = view.rng.bit_generator
     drawn = generator.state

@@ -29,6 +29,7 @@ from headway.inquiry.pools import pool_list
 from headway.inquiry.reports import HoleList
 from headway.inquiry.sentences import job_lines
 from headway.inquiry.sooner import sooner
+from headway.inquiry.spare_time import SpareTime
 from headway.journal.latency_summary import LatencySummary
 from headway.journal.planned import LivePlans
 from headway.model import Request
@@ -39,7 +40,6 @@ from headway.service.jobs_of_users import JobsOfUsers
 from headway.service.peer import Peer
 from headway.service.plans_over_time import PlansOverTime
 from headway.service.protocol import Explained, Found, OutageReport, Reply
-from headway.service.spare_time import SpareTime
 from headway.state import Job, Status
 
 #: The questions that headway itself answers.

@@ -28,7 +28,7 @@ from headway.view.ahead import coarsened
 from headway.view.flat import FlatView
 from headway.view.interface import View
 from headway.view.nodes import NodeView
-from headway.view.owed import Check, Enough
+from headway.view.owed import Check, Enough, none_more
 from headway.view.turns import shadow
 
 _INF = float("inf")
@@ -65,6 +65,7 @@ class _Turns(Protocol):
     def is_quick(self) -> bool: ...
     def clear(self, end: float, check: Check) -> None: ...
     def planned(self, job: Job, check: Check) -> tuple[float, Placement] | None: ...
+    def starts(self) -> Iterable[tuple[Job, float]]: ...
 
 
 def holes(view: View, pool: PoolState, wanted: Request, check: Check, booking: Check) -> Holes:
@@ -90,6 +91,20 @@ def planned(view: View, job: Job, check: Check) -> tuple[float, Placement] | Non
         return turns.planned(job, check)
     booking = view.booked(job)
     return None if booking is None else (booking.start, booking.placement)
+
+
+def starts_made(view: View) -> Iterable[tuple[Job, float]]:
+    """The jobs whose bookings are made, and their starts (absolute seconds), in any order; none is made."""
+    turns = cast("_Turns | None", view._turns)
+    return turns.starts() if turns is not None else [(one.job, one.start) for one in view._bookings]
+
+
+def is_made(view: View, job: Job) -> bool:
+    """Whether the job's booking is made; none is made for the answer."""
+    try:
+        return planned(view, job, none_more) is not None
+    except Enough:
+        return False
 
 
 def _cleared(view: View, now: float, check: Check) -> float:

@@ -373,10 +373,11 @@ class View:
             return in_any_way(job, self.domain, lambda: self._place_without(job, gone, over, lent, mine))
 
     def opening(self, job: Job) -> tuple[float, Placement] | None:
-        """When ``job`` could start at the earliest beside what runs and is reserved (absolute seconds,
-        infinity: never), and where; None where that is not known without booking: beside bookings, and of
-        jobs that take licences. Nothing is kept for it."""
-        if self._bookings or self.owed or job.request.licences or job.choices:
+        """When the first job of the queue, which has no booking, could start at the earliest beside what runs
+        and is reserved (absolute seconds, infinity: never), and where; None where that is not known without
+        booking: beside bookings that were not made in turn, and of jobs that take licences. What is booked in
+        turn is booked behind it. Nothing is kept for it."""
+        if job.request.licences or job.choices or (self._bookings and self._turns is None):
             return None
         return self._opening_alone(job)
 

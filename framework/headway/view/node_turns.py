@@ -19,7 +19,7 @@ is left. So all jobs before it are booked before it is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -276,6 +276,10 @@ class NodeTurns:
         """How many bookings are made."""
         return len(self._booked)
 
+    def starts(self) -> Iterator[tuple[Job, float]]:
+        """The jobs whose bookings are made, and their starts."""
+        return ((job, booking.start) for job, booking in self._booked.items())
+
     def clear(self, end: float, check: Check) -> None:
         """Make the bookings that are owed to jobs that could start before ``end``, so that what nodes have
         left is known until then. ``check`` is called before each; what it raises passes through, and what was
@@ -303,6 +307,7 @@ class NodeTurns:
         view = self._view
         self._making = True
         try:
+            check()
             self._timeline()
             for at in range(last):
                 job = self._jobs[at]

@@ -22,6 +22,11 @@ def all_of_them() -> None:
     """No booking is left out."""
 
 
+def none_more() -> None:
+    """No further booking is made."""
+    raise Enough
+
+
 def short_of_time(seconds: float) -> Check:
     """A check that allows so many seconds of this thread's processor time, from now on."""
     end, passed = thread_time() + seconds, perf_counter() + seconds

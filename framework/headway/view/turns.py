@@ -18,8 +18,8 @@ So the starts are the same as when jobs are served in turn, and so are the booki
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from itertools import accumulate, islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, chain, islice
 from operator import attrgetter
 from typing import ClassVar
 
@@ -126,6 +126,10 @@ class Turns:
         """How many bookings are made."""
         return len(self._plan) + len(self._early)
 
+    def starts(self) -> Iterator[tuple[Job, float]]:
+        """The jobs whose bookings are made, and their starts."""
+        return ((one.job, one.start) for one in chain(self._plan, self._early.values()))
+
     # ------------------------------------------------------------------ what a cycle does
 
     def go_on(self, jobs: Sequence[Job], reason: str) -> None:
@@ -215,7 +219,7 @@ class Turns:
 
     def _serve_out_of_turn(self, reason: str) -> None:
         if self._ahead is None:
-            self._ahead = self._profile()
+            self._ahead = self.profile()
         ahead, now = self._ahead, self._view.now
         if len(self._jobs) - self._at <= _SHORT and self.depth == _INF:
             self._serve_few(ahead, reason)
@@ -352,20 +356,18 @@ class Turns:
             plan.append(planned)
         self._at = last
 
-    def _profile(self) -> Ahead:
-        """What is free beside what runs and what is booked."""
+    # ------------------------------------------------------------------ what callers see
+
+    def profile(self) -> Ahead:
+        """What is free beside what runs and the bookings that are made."""
+        if self._ahead is not None:
+            return self._ahead
         view = self._view
         ahead = released(view.now, view.domain.free, view.domain.running, view.resolution)
         for planned in self._plan:
             if planned.start != _INF:
                 ahead.reserve(planned.start, planned.start + planned.runtime, planned.processors)
         return ahead
-
-    # ------------------------------------------------------------------ what callers see
-
-    def profile(self) -> Ahead:
-        """What is free beside what runs and the bookings that are made."""
-        return self._ahead if self._ahead is not None else self._profile()
 
     def clear(self, end: float, check: Check) -> None:
         """Make the bookings that are owed to jobs that could run at any moment from now to ``end``, so that
@@ -397,11 +399,10 @@ class Turns:
     def planned(self, job: Job, check: Check) -> tuple[float, Placement] | None:
         """When the job is to start, by its booking, which is made with those before it if it is owed; None:
         it gets none. ``check`` is as for :meth:`clear`."""
-        if self._ahead is None and self.owes:
-            self._ahead = self._as_it_was()
-        while self.owes and self._jobs[self._at].order <= job.order:
+        while job not in self._early and self.owes and self._jobs[self._at].order <= job.order:
             check()
-            assert self._ahead is not None
+            if self._ahead is None:
+                self._ahead = self._as_it_was()
             self._book_upto(self._ahead, self._at + 1)
         made = self._early.get(job) or next((one for one in reversed(self._plan) if one.job is job), None)
         return None if made is None else (made.start, ())
@@ -412,6 +413,7 @@ class Turns:
         What a booking leaves at its start is told as if all jobs were served in turn.
         """
         if self.owes:
+            check()
             if self._ahead is None:
                 self._ahead = self._as_it_was()
             while self.owes:

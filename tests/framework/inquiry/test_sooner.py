@@ -14,9 +14,9 @@ from headway.hookspecs import hookimpl
 from headway.inquiry import Inquiry, explain
 from headway.inquiry import sooner as module
 from headway.inquiry.before import before, before_in_words
-from headway.inquiry.bookings import planned_starts
 from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.outlook import sooner_line
+from headway.inquiry.planned import PlannedStarts
 from headway.inquiry.reports import BeforeReport, SoonerReport
 from headway.inquiry.sooner import sooner
 from headway.model import ClusterDescription
@@ -129,11 +129,11 @@ def test_what_is_told_holds_and_asking_changes_nothing(policy: Any, seed: int) -
         for number in range(12)
     ]
     asked, other = stepped(*jobs, policy=policy), stepped(*jobs, policy=policy)
-    plans = dict(planned_starts(asked))
+    plans = PlannedStarts().after_cycle(asked)
     found = {
         job.id: sooner(Inquiry(asked), job) for domain in asked.state.domains.values() for job in domain.queue
     }
-    assert dict(planned_starts(asked)) == plans
+    assert PlannedStarts().after_cycle(asked) == plans
     later = [submitted("last", 1, 60)]
     assert asked.step(1.0, list(later)) == other.step(1.0, list(later))
     for job_id, helps in found.items():
@@ -225,7 +225,7 @@ def test_a_head_that_is_not_booked_has_its_earliest_start() -> None:
     assert not scheduler.views["pool"].bookings
     report = job_report(Inquiry(scheduler), scheduler.state.jobs["head"])
     assert (report.planned_start, len(report.planned_placement)) == (1000.0, 2)
-    assert dict(planned_starts(scheduler)) == {"head": 1000.0}
+    assert PlannedStarts().after_cycle(scheduler) == {"head": 1000.0}
     assert job_report(Inquiry(scheduler), scheduler.state.jobs["next"]).planned_start is None
     assert "As the first of the queue it can start at 1000, or earlier." in explain(
         scheduler, "head", plain_clock

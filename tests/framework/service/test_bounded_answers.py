@@ -12,13 +12,13 @@ from headway.decisions import Start
 from headway.events import Event, JobChanged, JobEnded, JobStarted, JobSubmitted
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.reports import JobPage
+from headway.inquiry.spare_time import SpareTime
 from headway.model import ClusterDescription
 from headway.scheduler import Scheduler
 from headway.service import protocol as p
 from headway.service.answers import Answers
 from headway.service.jobs_of_users import JobsOfUsers
 from headway.service.peer import Peer
-from headway.service.spare_time import SpareTime
 from headway.view.owed import Enough, short_of_time
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative

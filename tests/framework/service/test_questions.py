@@ -24,6 +24,7 @@ from headway.errors import Failure, UserError
 from headway.events import Event, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.inquiry import explain
+from headway.inquiry.spare_time import SpareTime
 from headway.journal import Journal, RunInfo
 from headway.journal.planned import LivePlans
 from headway.model import ClusterDescription
@@ -36,7 +37,6 @@ from headway.service.answers import Answers
 from headway.service.client import ask
 from headway.service.inbox import ANSWERING, MAX_WAITING
 from headway.service.limits import Allowance, Limits
-from headway.service.spare_time import SpareTime
 from headway.state import State
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative

@@ -1,4 +1,4 @@
-"""Processor time of the scheduler's thread that answers may take beside what they cost in any case."""
+"""Processor time of the scheduler's thread for what is worked out beside its cycles: a share of all time."""
 
 from __future__ import annotations
 
