@@ -121,8 +121,9 @@ def looked_up(inquiry: Inquiry, job_id: str, says: str) -> Told:
         lines = array_lines(inquiry, job_id)
         return Told(Explanation(job_id, says, tuple(lines)), lines)
     helps = sooner(inquiry, job)
-    lines = job_lines(inquiry, job, helps)
+    ahead = before(inquiry, job)
+    lines = job_lines(inquiry, job, helps, ahead)
     explanation = Explanation(
-        job_id, says, tuple(lines), None, job_report(inquiry, job), before(inquiry, job), sooner=tuple(helps)
+        job_id, says, tuple(lines), None, job_report(inquiry, job), ahead, sooner=tuple(helps)
     )
     return Told(explanation, lines, job=job)

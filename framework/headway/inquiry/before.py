@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
+from operator import attrgetter
+
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.reports import BeforeReport
 from headway.state import Job, Status
+from headway.state.queues import place_of
 
 #: Jobs that are named, at most.
 _NAMED = 5
@@ -15,19 +20,33 @@ def before(inquiry: Inquiry, job: Job) -> BeforeReport | None:
     if job.status is not Status.PENDING or job.id in inquiry.wished_starts:
         return None
     queue = inquiry.queue(job.domain)
-    ahead = queue[: queue.index(job)]
-    sees, named = inquiry.sees, list[str]()
-    for other in ahead:
-        if sees(other):
-            named.append(other.id)
-            if len(named) == _NAMED:
-                break
-    return BeforeReport(len(ahead), sum([other.processors for other in ahead]), tuple(named))
+    place = place_of(queue, job)
+    sums = inquiry.sums.setdefault(job.domain.name, [0])
+    if len(sums) <= place:
+        more = [other.processors for other in islice(queue, len(sums) - 1, place)]
+        sums.extend(islice(accumulate(more, initial=sums[-1]), 1, None))
+    named = tuple([other.id for other in islice(_seen(inquiry, job, queue, place), _NAMED)])
+    return BeforeReport(place, sums[place], named)
 
 
-def before_in_words(inquiry: Inquiry, job: Job) -> list[str]:
-    """The same as a sentence; [] if it is in no queue, or the first in it."""
-    found = before(inquiry, job)
+def _seen(inquiry: Inquiry, job: Job, queue: Sequence[Job], place: int) -> Iterator[Job]:
+    """The jobs before the place that may be seen, in the order of the queue."""
+    domain = job.domain
+    if inquiry.seen is None or queue is not domain.queue:
+        return filter(inquiry.sees, islice(queue, place))
+    here = (
+        other
+        for other in inquiry.seen
+        if other.status is Status.PENDING
+        and (other.id in domain.shared if other.choices else other.domain is domain)
+        and other.order < job.order
+    )
+    return iter(sorted(here, key=attrgetter("order")))
+
+
+def before_in_words(inquiry: Inquiry, job: Job, found: BeforeReport | None = None) -> list[str]:
+    """The same as a sentence; [] if it is in no queue, or the first in it. ``found``: the report."""
+    found = before(inquiry, job) if found is None else found
     if found is None or not found.jobs:
         return []
     are = "1 job is" if found.jobs == 1 else f"{found.jobs} jobs are"

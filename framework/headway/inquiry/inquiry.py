@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,11 +31,16 @@ class Inquiry:
     wished: Sequence[Decision] = ()
     #: Of the other jobs, those are named that the asking user may see.
     sees: Sees = everything
+    #: All jobs that the asking user may see, in any order; None: that is to be asked of each job.
+    seen: Collection[Job] | None = None
     #: Is called before a booking is made that a policy owes; raises :class:`headway.view.owed.Enough` once
     #: no more are to be made.
     check: Check = all_of_them
     #: Ids of the jobs whose bookings were not made because it was enough.
     unfinished: set[str] = field(default_factory=set)
+    #: Domain -> the processors of no job of its queue, of the first, of the first two, ..., as far as they were
+    #: asked for. Questions after one cycle may share it.
+    sums: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def sees_all(self) -> bool:

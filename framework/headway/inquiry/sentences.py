@@ -12,7 +12,7 @@ from headway.inquiry.bookings import planned_head
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.outlook import sooner_line
 from headway.inquiry.queued import waits, without_place
-from headway.inquiry.reports import SoonerReport
+from headway.inquiry.reports import BeforeReport, SoonerReport
 from headway.inquiry.sooner import sooner
 from headway.inquiry.waiting import in_words
 from headway.model import Placement
@@ -63,8 +63,14 @@ def why_not_started(scheduler: Scheduler, job: Job, clock: Callable[[float], str
     return " ".join(waits(Inquiry(scheduler, clock), job, without_place))
 
 
-def job_lines(inquiry: Inquiry, job: Job, helps: Sequence[SoonerReport] | None = None) -> list[str]:
-    """Sentences about a job. ``helps``: what would let it start now; None: that is found out."""
+def job_lines(
+    inquiry: Inquiry,
+    job: Job,
+    helps: Sequence[SoonerReport] | None = None,
+    ahead: BeforeReport | None = None,
+) -> list[str]:
+    """Sentences about a job. ``helps``: what would let it start now, ``ahead``: the jobs before it; of both
+    None: that is found out."""
     clock, wished = inquiry.clock, inquiry.wished
     lines = [_asks(inquiry, job)]
     if inquiry.state.predict is not None:
@@ -84,10 +90,12 @@ def job_lines(inquiry: Inquiry, job: Job, helps: Sequence[SoonerReport] | None =
             *_moved(job, wished),
             *_sited(inquiry, job),
         ]
-    return [*lines, *waits(inquiry, job), *_outlook(inquiry, job, helps), *_sited(inquiry, job)]
+    return [*lines, *waits(inquiry, job), *_outlook(inquiry, job, helps, ahead), *_sited(inquiry, job)]
 
 
-def _outlook(inquiry: Inquiry, job: Job, helps: Sequence[SoonerReport] | None) -> Iterator[str]:
+def _outlook(
+    inquiry: Inquiry, job: Job, helps: Sequence[SoonerReport] | None, ahead: BeforeReport | None
+) -> Iterator[str]:
     """Its earliest start where it is the first of the queue and not booked; which jobs are before it; what
     would let it start now."""
     if job.id in inquiry.unfinished:
@@ -96,7 +104,7 @@ def _outlook(inquiry: Inquiry, job: Job, helps: Sequence[SoonerReport] | None) -
         planned = planned_head(inquiry.scheduler, job.domain)
         if planned is not None:
             yield f"As the first of the queue it can start at {inquiry.clock(planned.start)}, or earlier."
-    yield from before_in_words(inquiry, job)
+    yield from before_in_words(inquiry, job, ahead)
     if told := sooner_line(sooner(inquiry, job) if helps is None else helps):
         yield told
 

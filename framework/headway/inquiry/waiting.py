@@ -75,8 +75,8 @@ def why_in_queue(inquiry: Inquiry, job: Job) -> Waiting:
     sentences = [said.sentence]
     if cause.kind == "booking":
         sentences += filter(None, [_lacking(inquiry, job), _unplaced(inquiry, job)])
-    if cause.beside_suspended and _has_no_start(inquiry, job):
-        sentences += filter(None, [_kept_by_suspended(inquiry, job)])
+    if cause.beside_suspended and (kept := _kept_by_suspended(inquiry, job)) and _has_no_start(inquiry, job):
+        sentences.append(kept)
     return Waiting(cause.kind, tuple(sentences), said.jobs)
 
 

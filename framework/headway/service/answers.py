@@ -90,6 +90,8 @@ class Answers:
     #: Processor time for bookings that are owed.
     _booking: SpareTime = field(default_factory=SpareTime, init=False)
     _jobs: JobsOfUsers = field(default_factory=JobsOfUsers, init=False)
+    #: What was added up of the queues after a cycle (:attr:`Inquiry.sums`), and its number.
+    _sums: tuple[int, dict[str, list[int]]] = field(default_factory=lambda: (-1, {}), init=False)
     #: The holes that were asked for after a cycle, and its number.
     _holes: tuple[int, dict[protocol.Holes, HoleList]] = field(default_factory=lambda: (-1, {}), init=False)
 
@@ -108,7 +110,13 @@ class Answers:
     def reply(self, question: Answered, peer: Peer, scheduler: Scheduler) -> Reply:
         """The answer to a question, after the scheduler's last step."""
         wished = tuple(self._wished.values())
-        inquiry = Inquiry(scheduler, self.tell_time, wished, self._sees(peer), self._booking.check())
+        sees, cycle = self._sees(peer), scheduler.cycles
+        seen = None if sees is everything else self._jobs.of(scheduler.state, peer.user)
+        if self._sums[0] != cycle:
+            self._sums = cycle, {}
+        inquiry = Inquiry(
+            scheduler, self.tell_time, wished, sees, seen, self._booking.check(), sums=self._sums[1]
+        )
         as_of = scheduler.state.now
         try:
             if isinstance(question, protocol.PluginQuestion):
@@ -226,9 +234,10 @@ class Answers:
             *(history_lines(history, inquiry.clock) if history is not None else ()),
             *([accuracy_line(accuracy)] if accuracy is not None else ()),
         ]
-        told = tuple(job_lines(inquiry, job, helps))
+        ahead = before(inquiry, job)
+        told = tuple(job_lines(inquiry, job, helps, ahead))
         return Explained(
-            job_id, told, report, starts, outages, before(inquiry, job), history, accuracy, tuple(remembered),
+            job_id, told, report, starts, outages, ahead, history, accuracy, tuple(remembered),
             tuple(helps),
         )  # fmt: skip
 

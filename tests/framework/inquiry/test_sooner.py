@@ -207,13 +207,28 @@ def test_other_users_jobs_are_only_counted_where_they_are_private() -> None:
     scheduler = stepped(*BUSY, *mine)
     job = scheduler.state.jobs["j5"]
 
-    def seen_by(user: str) -> Inquiry:
-        return Inquiry(scheduler, sees=lambda other: other.user == user)
+    def seen_by(user: str, *, listed: bool = False) -> Inquiry:
+        theirs = [other for other in scheduler.state.jobs.values() if other.user == user]
+        return Inquiry(
+            scheduler, sees=lambda other: other.user == user, seen=theirs[::-1] if listed else None
+        )
 
+    for user in ("ann", "ben", "cleo"):
+        for other in scheduler.state.jobs.values():
+            assert before(seen_by(user), other) == before(seen_by(user, listed=True), other)
     assert before(seen_by("ann"), job) == BeforeReport(6, 48, ("j1", "j3"))
     said = "6 jobs are before it in the queue, for 48 processors together"
     assert before_in_words(seen_by("ann"), job) == [f"{said}: among them your jobs j1, j3."]
     assert before_in_words(seen_by("cleo"), job) == [f"{said}."]
+
+
+def test_sums_of_a_queue_serve_all_questions_after_a_cycle_in_any_order() -> None:
+    scheduler = stepped(*BUSY, *(submitted(f"j{number}", 1 + number % 7) for number in range(20)))
+    jobs, inquiry = scheduler.state.domains["pool"].queue, Inquiry(scheduler)
+    for place in (9, 3, 0, len(jobs) - 1, 12):
+        found = before(inquiry, jobs[place])
+        assert found is not None
+        assert (found.jobs, found.processors) == (place, sum(job.processors for job in jobs[:place]))
 
 
 # ---------------------------------------------------------------------- the head, and orders of plugins

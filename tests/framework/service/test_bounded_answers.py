@@ -11,7 +11,7 @@ from building import alike, described, node_cluster, plugged
 from headway.decisions import Start
 from headway.events import Event, JobChanged, JobEnded, JobStarted, JobSubmitted
 from headway.inquiry.cycles import Cycle
-from headway.inquiry.reports import JobPage
+from headway.inquiry.reports import BeforeReport, JobPage
 from headway.inquiry.spare_time import SpareTime
 from headway.model import ClusterDescription
 from headway.scheduler import Scheduler
@@ -139,3 +139,31 @@ def test_a_users_page_is_the_page_of_all_jobs_without_the_others(private: bool, 
     assert mine.jobs
     if private:
         assert answers.reply(p.Jobs(status=status, count=500), ANN, scheduler).found == mine
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_explaining_counts_the_jobs_before_anew_after_each_cycle(private: bool) -> None:
+    scheduler, answers = waiting(FLAT), Answers(private=private)
+    for now in range(11, 16):
+        queue = scheduler.state.domains["pool"].queue
+        for peer in (ANN, ROOT):
+            for place, job in enumerate(queue):
+                reply = answers.reply(p.Explain(job.id), peer, scheduler)
+                if job.user != "u1" and private and peer is ANN:
+                    assert reply.outcome == "unknown"
+                    continue
+                assert isinstance(reply.found, p.Explained)
+                told, seen = reply.found.before, [job.id for job in queue[:place]]
+                if private and peer is ANN:
+                    seen = [job.id for job in queue[:place] if job.user == "u1"]
+                processors = sum(job.processors for job in queue[:place])
+                assert told == BeforeReport(place, processors, tuple(seen[:5]))
+        running = scheduler.views["pool"].running
+        events: list[Event] = [JobEnded(float(now), running[0][3].id)]
+        made = scheduler.step(float(now), events)
+        answers.note(Cycle(float(now), events, (), ()), scheduler)
+        started: list[Event] = [
+            JobStarted(float(now), one.job_id, one.placement) for one in made if isinstance(one, Start)
+        ]
+        scheduler.step(float(now), started)
+        answers.note(Cycle(float(now), started, (), ()), scheduler)
