@@ -76,7 +76,8 @@ def _show(report: Report) -> None:
     if text := _letters(report.letters):
         say(f"Letters to users: {text}")
     if report.problems_in_all:
-        say(f"{report.problems_in_all} problems; the latest:")
+        latest = "; the latest:" if report.problems else "; operators are told which."
+        say(f"{report.problems_in_all} problems{latest}")
         for at, text in report.problems:
             say(f"  {wall_clock(at)} {text}")
 

@@ -59,7 +59,7 @@ def _what(inquiry: Inquiry, job: Job) -> str:
         return "In the queue"
     if job.status in ON_NODES:
         return "On nodes"
-    return f"Cannot start: {inquiry.state.why_waiting(job, inquiry.clock)}"
+    return f"Cannot start: {inquiry.told(inquiry.state.why_waiting(job, inquiry.clock))}"
 
 
 def _numbers(jobs: Sequence[Job]) -> str:

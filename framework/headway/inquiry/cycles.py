@@ -35,7 +35,7 @@ class Cycle:
 def cycle_report(inquiry: Inquiry, cycle: Cycle, sees: Sees = everything) -> CycleReport:
     """What happened in a cycle; of the decisions those are told that are about jobs that may be seen."""
     told = (
-        _decision(decision, outcome)
+        _decision(inquiry, decision, outcome)
         for decision, outcome in zip(cycle.decisions, cycle.outcomes, strict=True)
         if _may_be_told(inquiry, decision, sees)
     )
@@ -57,11 +57,11 @@ def _may_be_told(inquiry: Inquiry, decision: Decision, sees: Sees) -> bool:
     return sees is everything or (job is not None and sees(job))
 
 
-def _decision(decision: Decision, outcome: Outcome) -> DecisionReport:
+def _decision(inquiry: Inquiry, decision: Decision, outcome: Outcome) -> DecisionReport:
     return DecisionReport(
         type(decision).__name__,
         getattr(decision, "job_id", None) or "",
-        getattr(decision, "reason", ""),
+        inquiry.told(getattr(decision, "reason", "")),
         outcome.accepted,
-        outcome.message,
+        inquiry.told(outcome.message),
     )

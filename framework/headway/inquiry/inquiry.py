@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,11 +14,26 @@ from headway.view.owed import Check, all_of_them
 
 #: Whether the asking user may know of a job.
 Sees = Callable[[Job], bool]
+#: What a job is called of which the asking user may not know.
+HIDDEN = "another user's job"
+#: How sentences of plugins name a job; a point behind it ends the sentence.
+_NAMED_JOB = re.compile(r"\b[Jj]ob ([^\s,;:()'\"]*[^\s,;:()'\".])")
 
 
 def everything(_: Job) -> bool:
     """Every job may be seen."""
     return True
+
+
+def seen_by(user: str | None) -> Sees:
+    """What a user sees who may know of the own jobs only; None: a user who may know of all."""
+    if user is None:
+        return everything
+
+    def own(job: Job) -> bool:
+        return job.user == user
+
+    return own
 
 
 @dataclass(eq=False)
@@ -38,8 +54,8 @@ class Inquiry:
     check: Check = all_of_them
     #: Ids of the jobs whose bookings were not made because it was enough.
     unfinished: set[str] = field(default_factory=set)
-    #: Domain -> the processors of no job of its queue, of the first, of the first two, ..., as far as they were
-    #: asked for. Questions after one cycle may share it.
+    #: Domain -> the processors of no job of its queue, of the first, of the first two, ..., as far as they
+    #: were asked for. Questions after one cycle may share it.
     sums: dict[str, list[int]] = field(default_factory=dict)
 
     @property
@@ -82,13 +98,33 @@ class Inquiry:
         }
         return tuple(sorted(found, key=lambda job: job.seq))
 
+    def ids(self, jobs: Iterable[Job]) -> tuple[str, ...]:
+        """The ids of those of the jobs that the asking user may know of."""
+        return tuple([job.id for job in jobs if self.sees(job)])
+
+    def called(self, job: Job) -> str:
+        """What a job is called in a sentence: ``job 12``, or :data:`HIDDEN`."""
+        return f"job {job.id}" if self.sees(job) else HIDDEN
+
+    def told(self, text: str) -> str:
+        """A plugin's or a batch system's sentence, in which no job is named that the user may not know of."""
+        if self.sees_all:
+            return text
+        jobs = self.state.jobs
+
+        def name(found: re.Match[str]) -> str:
+            job = jobs.get(found[1])
+            return found[0] if job is None or self.sees(job) else HIDDEN
+
+        return _NAMED_JOB.sub(name, text)
+
     def said(
         self, job: Job, question: str, clock: Callable[[float], str] = plain_clock
     ) -> Iterator[tuple[str, str]]:
         """What plugins answer to a question about a job (hook ``explain``), each with its name."""
         for name, answer in self.scheduler.explanations(job, question, clock):
             if answer:
-                yield name, str(answer)
+                yield name, self.told(str(answer))
 
 
 def served_order(scheduler: Scheduler, domain: Domain) -> Sequence[Job]:

@@ -71,7 +71,7 @@ def job_lines(
 ) -> list[str]:
     """Sentences about a job. ``helps``: what would let it start now, ``ahead``: the jobs before it; of both
     None: that is found out."""
-    clock, wished = inquiry.clock, inquiry.wished
+    clock = inquiry.clock
     lines = [_asks(inquiry, job)]
     if inquiry.state.predict is not None:
         lines.extend(_not_predicted(inquiry, job))
@@ -79,7 +79,7 @@ def job_lines(
     if (start := inquiry.wished_starts.get(job.id)) is not None:
         place = _where(start.placement, start.tier)
         place += f" in pool {start.pool!r}" if start.pool else ""
-        return [*lines, f"It would be started now{place}: {start.reason or 'it fits'}."]
+        return [*lines, f"It would be started now{place}: {inquiry.told(start.reason) or 'it fits'}."]
     if job.status in ON_NODES:
         # A move that would be decided now counts from then on; it has not been carried out.
         placement, tier, _ = inquiry.state.before_move.get(job.id, (job.placement, job.tier, None))
@@ -87,7 +87,7 @@ def job_lines(
             *lines,
             f"It {_VERBS[job.status]}{_where(placement, tier)}, {_expected(job, clock)}.",
             *_suspended(inquiry, job),
-            *_moved(job, wished),
+            *_moved(inquiry, job),
             *_sited(inquiry, job),
         ]
     return [*lines, *waits(inquiry, job), *_outlook(inquiry, job, helps, ahead), *_sited(inquiry, job)]
@@ -157,10 +157,10 @@ def _where(placement: Placement, tier: str) -> str:
     return f"{behind} on {nodes}" if nodes else behind
 
 
-def _moved(job: Job, wished: Sequence[Decision]) -> list[str]:
+def _moved(inquiry: Inquiry, job: Job) -> list[str]:
     """What would become now of a job that has its processors already."""
     lines = []
-    for decision in wished:
+    for decision in inquiry.wished:
         if isinstance(decision, SwapTiers) and job.id in (decision.job_id, decision.other_job_id):
             tier = FOREGROUND if job.id == decision.job_id else BACKGROUND
             what = f"moved to the {tier} of its own processors"
@@ -169,7 +169,7 @@ def _moved(job: Job, wished: Sequence[Decision]) -> list[str]:
             what += _where(decision.placement or job.placement, decision.tier or job.tier)
         else:
             continue
-        lines.append(f"It would be {what} now: {decision.reason or 'the policy has it so'}.")
+        lines.append(f"It would be {what} now: {inquiry.told(decision.reason) or 'the policy has it so'}.")
     return lines
 
 

@@ -60,10 +60,11 @@ def as_before(scheduler: Scheduler, description: JobDescription) -> JobDescripti
 
 
 def trial(
-    scheduler: Scheduler, now: float, description: JobDescription, found: Callable[[TrialReport], None]
+    inquiry: Inquiry, now: float, description: JobDescription, found: Callable[[TrialReport], None]
 ) -> None:
-    """Submit a job at ``now`` and see when it starts. ``found`` is told what is known so far, each time
-    better; the last is the answer. :class:`OutOfTime` may end it at any moment."""
+    """Submit a job to the inquiry's scheduler at ``now`` and see when it starts. ``found`` is told what is
+    known so far, each time better; the last is the answer. :class:`OutOfTime` may end it at any moment."""
+    scheduler = inquiry.scheduler
     decisions = scheduler.step(now, [JobSubmitted(now, description)])
     state = scheduler.state
     job = state.jobs[description.id]
@@ -72,12 +73,11 @@ def trial(
         qos=job.description.qos,
     )  # fmt: skip
     if never := _never(job):
-        found(replace(so_far, outcome="never", why=never))
+        found(replace(so_far, outcome="never", why=inquiry.told(never)))
         return
     if (start := _start_of(decisions, job)) is not None:
-        found(_started(so_far, job, start, now, "now"))
+        found(_started(inquiry, so_far, job, start, now, "now"))
         return
-    inquiry = Inquiry(scheduler)
     outside = why_outside(inquiry, job)
     if outside is not None:
         so_far = replace(so_far, waits_because=outside.kind, why=" ".join(outside.sentences))
@@ -98,7 +98,7 @@ def trial(
             return
     found(replace(so_far, not_before=now))
     if not scheduler.monitors:
-        _foresee(scheduler, job, decisions, so_far, found)
+        _foresee(inquiry, job, decisions, so_far, found)
 
 
 def _never(job: Job) -> str:
@@ -128,10 +128,12 @@ def _start_of(decisions: Sequence[Decision], job: Job) -> Start | None:
     return next((one for one in decisions if isinstance(one, Start) and one.job_id == job.id), None)
 
 
-def _started(so_far: TrialReport, job: Job, start: Start, at: float, outcome: str) -> TrialReport:
+def _started(
+    inquiry: Inquiry, so_far: TrialReport, job: Job, start: Start, at: float, outcome: str
+) -> TrialReport:
     return replace(
         so_far, pool=start.pool or job.pool.name, outcome=outcome, start=at, placement=start.placement,
-        why=so_far.why or start.reason,
+        why=so_far.why or inquiry.told(start.reason),
     )  # fmt: skip
 
 
@@ -139,14 +141,14 @@ def _started(so_far: TrialReport, job: Job, start: Start, at: float, outcome: st
 
 
 def _foresee(
-    scheduler: Scheduler,
+    inquiry: Inquiry,
     job: Job,
     decisions: Sequence[Decision],
     so_far: TrialReport,
     found: Callable[[TrialReport], None],
 ) -> None:
     """Let time go on until the job starts, or what follows cannot be known."""
-    state = scheduler.state
+    scheduler, state = inquiry.scheduler, inquiry.scheduler.state
     now = state.now
     while all(isinstance(one, Start | Annotate | Tell) for one in decisions):
         news: list[Event] = []
@@ -161,7 +163,7 @@ def _foresee(
             news = [JobEnded(now, other.id) for other in _over(state, now)]
         decisions = scheduler.step(now, news)
         if (start := _start_of(decisions, job)) is not None:
-            found(_started(so_far, job, start, now, "foreseen"))
+            found(_started(inquiry, so_far, job, start, now, "foreseen"))
             return
         if job.status is Status.ENDED:
             return

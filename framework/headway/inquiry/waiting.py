@@ -52,7 +52,10 @@ def why_outside(inquiry: Inquiry, job: Job) -> Waiting | None:
     if reason is None:
         return None
     sentence = f"It cannot start: {reason.sentence(state, job, inquiry.clock)}."
-    return Waiting(reason.name, (sentence,), _depends_on(inquiry, job) if reason.name == "dependency" else ())
+    if reason.name == "dependency":
+        # Its user has named these jobs.
+        return Waiting(reason.name, (sentence,), _depends_on(inquiry, job))
+    return Waiting(reason.name, (inquiry.told(sentence),))
 
 
 def _depends_on(inquiry: Inquiry, job: Job) -> tuple[str, ...]:
@@ -106,7 +109,9 @@ def _not_examined(inquiry: Inquiry, job: Job) -> Said | None:
 
 
 def _vetoed(inquiry: Inquiry, job: Job) -> Said | None:
-    return Said(f"The policy would start it, but a plugin vetoes that: {job.veto}.") if job.veto else None
+    if not job.veto:
+        return None
+    return Said(f"The policy would start it, but a plugin vetoes that: {inquiry.told(job.veto)}.")
 
 
 def _booked(inquiry: Inquiry, job: Job) -> Said | None:
@@ -119,21 +124,26 @@ def _booked(inquiry: Inquiry, job: Job) -> Said | None:
         return Said(none)
     clock = inquiry.clock
     until = [entry for entry in view.running if entry[0] <= booking.start]
-    last = until[-_NAMED:]
+    last = [entry for entry in until if inquiry.sees(entry[3])][-_NAMED:]
     names = ", ".join(f"{entry[3].id} (by {clock(entry[0])})" for entry in last)
-    more = f" and {len(until) - _NAMED} more" if len(until) > _NAMED else ""
+    more = f" and {len(until) - len(last)} more" if len(until) > len(last) else ""
     waits = f" It waits for the end of job {names}{more}." if until else ""
+    if until and not last:
+        one = len(until) == 1
+        waits = f" It waits for the end of {'a job' if one else f'{len(until)} jobs'} of other users."
     start = f"Processors are kept for it from {clock(booking.start)} on."
-    return Said(f"{start}{waits}{_reserved(view, booking, clock)}", tuple([entry[3].id for entry in last]))
+    return Said(f"{start}{waits}{_reserved(inquiry, view, booking)}", tuple([entry[3].id for entry in last]))
 
 
-def _reserved(view: View, booking: Planned, clock: Callable[[float], str]) -> str:
+def _reserved(inquiry: Inquiry, view: View, booking: Planned) -> str:
     """The first reservation that it would run into if it started now, as a sentence; "" if there is none."""
-    end = view.now + booking.job.expected_runtime
+    clock, end = inquiry.clock, view.now + booking.job.expected_runtime
     for kept in view.reservations:
         if kept.start < end and kept.end > view.now and kept.reason and kept.job_id != booking.job.id:
             what = "nodes" if kept.nodes else f"{kept.processors} processors"
-            return f" From {clock(kept.start)} to {clock(kept.end)} {what} are reserved ({kept.reason})."
+            # What a user's reservation is for is that user's.
+            why = f" ({inquiry.told(kept.reason)})" if inquiry.sees_all or not kept.users else ""
+            return f" From {clock(kept.start)} to {clock(kept.end)} {what} are reserved{why}."
     return ""
 
 
@@ -177,7 +187,7 @@ def _would_delay(inquiry: Inquiry, job: Job) -> Said | None:
     head, clock = first_booked(inquiry, job.domain), inquiry.clock
     if head is None:
         return None
-    other, at = _other(head.job, job), clock(head.start)
+    other, at = _other(inquiry, head.job, job), clock(head.start)
     if job.pool.flat:
         said = f"It would fit now, but would delay {other}, for which processors are kept from {at} on."
     else:
@@ -185,7 +195,7 @@ def _would_delay(inquiry: Inquiry, job: Job) -> Said | None:
             f"Enough processors are free, but no nodes fit its request without delaying {other}, for which "
             f"nodes are kept from {at} on."
         )
-    return Said(said, (head.job.id,))
+    return Said(said, inquiry.ids([head.job]))
 
 
 def _behind_another(inquiry: Inquiry, job: Job) -> Said | None:
@@ -194,12 +204,12 @@ def _behind_another(inquiry: Inquiry, job: Job) -> Said | None:
         return None
     if pool.flat and first.processors <= inquiry.state.free_in(pool):
         said = (
-            f"Enough processors are free for it, and for job {first.id}, the first of the queue: the policy "
-            "starts neither."
+            f"Enough processors are free for it, and for {inquiry.called(first)}, the first of the queue: "
+            "the policy starts neither."
         )
     else:
-        said = f"The policy serves {_other(first, job)} first."
-    return Said(said, (first.id,))
+        said = f"The policy serves {_other(inquiry, first, job)} first."
+    return Said(said, inquiry.ids([first]))
 
 
 def _left_alone(inquiry: Inquiry, job: Job) -> Said:
@@ -208,9 +218,9 @@ def _left_alone(inquiry: Inquiry, job: Job) -> Said:
     return Said("Enough processors are free, and the policy does not start it.")
 
 
-def _other(other: Job, job: Job) -> str:
+def _other(inquiry: Inquiry, other: Job, job: Job) -> str:
     """The other job, which ``job`` waits behind."""
-    return f"job {other.id}" + (f" of pool {other.pool.name!r}" if other.pool is not job.pool else "")
+    return inquiry.called(other) + (f" of pool {other.pool.name!r}" if other.pool is not job.pool else "")
 
 
 @dataclass(frozen=True)
@@ -253,13 +263,15 @@ def _kept_by_suspended(inquiry: Inquiry, job: Job) -> str:
         if other.domain is job.domain:
             common = _beside_processors(other) & wanted
             if common:
-                keepers.append(other.id)
+                keepers.append(other)
                 kept |= common
     if not keepers:
         return ""
-    who = f"Suspended job {keepers[0]} keeps" if len(keepers) == 1 else "Suspended jobs keep"
-    named = ", ".join(keepers[:_NAMED]) + (", ..." if len(keepers) > _NAMED else "")
-    more = "" if len(keepers) == 1 else f" ({named})"
+    ids = inquiry.ids(keepers)
+    one = f"Suspended job {ids[0]} keeps" if ids else "A suspended job of another user keeps"
+    who = one if len(keepers) == 1 else "Suspended jobs keep"
+    named = ", ".join(ids[:_NAMED]) + (", ..." if len(keepers) > len(ids[:_NAMED]) else "")
+    more = "" if len(keepers) == 1 or not ids else f" ({named})"
     return f"{who} what this job also asks for: {', '.join(sorted(kept))}{more}."
 
 

@@ -21,7 +21,7 @@ from headway.inquiry.bookings import booking_page
 from headway.inquiry.cycles import Cycle, cycle_report
 from headway.inquiry.datasets import dataset_list
 from headway.inquiry.holes import HolesWanted, hole_list
-from headway.inquiry.inquiry import Sees, everything
+from headway.inquiry.inquiry import Sees, everything, seen_by
 from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.outlook import accuracy_line, history_lines
@@ -40,7 +40,7 @@ from headway.service.jobs_of_users import JobsOfUsers
 from headway.service.peer import Peer
 from headway.service.plans_over_time import PlansOverTime
 from headway.service.protocol import Explained, Found, OutageReport, Reply
-from headway.state import Job, Status
+from headway.state import Status
 
 #: The questions that headway itself answers.
 _OwnQuestion = (
@@ -137,7 +137,7 @@ class Answers:
     def _told(self, asked: protocol.PluginQuestion, peer: Peer, scheduler: Scheduler) -> protocol.Told:
         """What a plugin answers. Raises :class:`Unknown` with what the plugin says is wrong, and
         :class:`headway.errors.Failure` if it failed."""
-        sees_all = peer.operator or not self.private
+        sees_all = self.tells_all(peer)
         failures = len(scheduler.problems)
         try:
             question = Question(asked.name, asked.text, peer.user, sees_all, self.full_job_id)
@@ -153,18 +153,15 @@ class Answers:
             raise Failure(f"the answer has more than {protocol.MAX_REPLY} bytes")
         return protocol.Told(raw)
 
+    def tells_all(self, peer: Peer) -> bool:
+        """Whether a user may know of other users' jobs."""
+        return peer.operator or not self.private
+
     def _sees(self, peer: Peer) -> Sees:
-        if peer.operator or not self.private:
-            return everything
-        user = peer.user
-
-        def own(job: Job) -> bool:
-            return job.user == user
-
-        return own
+        return seen_by(None if self.tells_all(peer) else peer.user)
 
     def _find(self, question: _OwnQuestion, inquiry: Inquiry, peer: Peer) -> Found:
-        sees = self._sees(peer)
+        sees = inquiry.sees
         match question:
             case protocol.Explain(job_id):
                 return self._explained(inquiry, self.full_job_id(job_id), sees)

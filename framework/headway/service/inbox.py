@@ -77,7 +77,9 @@ class Inbox:
         the id of a job that a user names; ``answers`` makes the answers to questions, ``snapshots`` those
         to questions about jobs that are not submitted."""
         self._answers = answers if answers is not None else Answers()
-        self._snapshots = snapshots if snapshots is not None else Snapshots(clock)
+        if snapshots is None:
+            snapshots = Snapshots(clock, tell_time=self._answers.tell_time)
+        self._snapshots = snapshots
         self._full_job_id = full_job_id
         self._wake = wake
         self._report = report
@@ -111,21 +113,7 @@ class Inbox:
         """
         future: Future[Reply] = Future()
         if isinstance(request, protocol.Status):
-            with self._lock:
-                report = self._report
-                problems, count = tuple(self._problems), self._problem_count
-                limited = dict(self._limited.most_common(_MOST_LIMITED))
-            outages = tuple(OutageReport(one.cluster, one.since, one.message) for one in self._outages())
-            oddities = tuple(
-                OddityReport(odd.cluster, odd.what, odd.count, odd.last, odd.detail)
-                for odd in self._oddities()
-            )
-            report = msgspec.structs.replace(
-                report, problems=problems, problems_in_all=count, limited=limited, outages=outages,
-                oddities=oddities, watts=dict(self._watts()), starts_waiting=tuple(self._starts_waiting()),
-                letters=self._letters(),
-            )  # fmt: skip
-            future.set_result(Reply("accepted", status=report))
+            future.set_result(Reply("accepted", status=self._status(peer)))
             return future
         if self._watching and not isinstance(request, protocol.Question):
             future.set_result(Reply("refused", "headway only watches here (mode monitor)"))
@@ -142,6 +130,28 @@ class Inbox:
         else:
             self._wake()
         return future
+
+    def _status(self, peer: Peer) -> Report:
+        """How the daemon is, without what names other users or their jobs where the asking user may not know
+        of these."""
+        with self._lock:
+            report = self._report
+            problems, count = tuple(self._problems), self._problem_count
+            limited = dict(self._limited.most_common(_MOST_LIMITED))
+            mine = self._limited[peer.user]
+        tells_all = self._answers.tells_all(peer)
+        if not tells_all:
+            problems, limited = (), {peer.user: mine} if mine else {}
+        outages = tuple(OutageReport(one.cluster, one.since, one.message) for one in self._outages())
+        oddities = tuple(
+            OddityReport(odd.cluster, odd.what, odd.count, odd.last, odd.detail if tells_all else "")
+            for odd in self._oddities()
+        )
+        return msgspec.structs.replace(
+            report, problems=problems, problems_in_all=count, limited=limited, outages=outages,
+            oddities=oddities, watts=dict(self._watts()), starts_waiting=tuple(self._starts_waiting()),
+            letters=self._letters(),
+        )  # fmt: skip
 
     def limited(self, user: str) -> None:
         """A request was refused because this user asks too often."""
@@ -172,7 +182,7 @@ class Inbox:
             if not future.set_running_or_notify_cancel():
                 continue
             if isinstance(question, protocol.When):
-                self._snapshots.ask(question, peer, scheduler, future)
+                self._snapshots.ask(question, peer, scheduler, future, self._answers.tells_all(peer))
             else:
                 future.set_result(self._answered(question, peer, scheduler))
         with self._lock:

@@ -230,7 +230,8 @@ class Report(msgspec.Struct, frozen=True):
     jobs: int = 0
     reservations: int = 0
     pools: tuple[PoolReport, ...] = ()
-    #: The latest problems, oldest first: (time, text).
+    #: The latest problems, oldest first: (time, text). Where users are told of their own jobs only, these and
+    #: details of oddities are for operators.
     problems: tuple[tuple[float, str], ...] = ()
     problems_in_all: int = 0
     outages: tuple[OutageReport, ...] = ()

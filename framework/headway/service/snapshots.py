@@ -33,9 +33,10 @@ from typing import Any
 
 import msgspec
 
+from headway.inquiry.inquiry import Inquiry, seen_by
 from headway.inquiry.reports import TrialReport
 from headway.inquiry.trial import OutOfTime
-from headway.scheduler import Scheduler
+from headway.scheduler import Scheduler, plain_clock
 from headway.service import protocol
 from headway.service.peer import Peer
 from headway.service.protocol import Reply, When
@@ -63,6 +64,8 @@ class Asked(msgspec.Struct, frozen=True):
     wanted: When
     user: str
     now: float
+    #: Whether the user may know of all jobs; else of the own jobs.
+    sees_all: bool
 
 
 @dataclass
@@ -92,9 +95,15 @@ class Snapshot:
 class Snapshots:
     """The trials of one scheduler. Asked on the scheduler's thread; answers come from a thread of its own."""
 
-    def __init__(self, clock: Callable[[], float] | None = None, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] | None = None,
+        seconds: float = SECONDS,
+        tell_time: Callable[[float], str] = plain_clock,
+    ) -> None:
         """``clock``: the cluster's time (absolute seconds); None: that of the last step. ``seconds`` of wall
-        time for one answer."""
+        time for one answer; ``tell_time`` writes a time for a person."""
+        self._tell_time = tell_time
         self._clock = clock
         self._seconds = seconds
         self._lock = threading.Lock()
@@ -107,8 +116,10 @@ class Snapshots:
 
     # ------------------------------------------------------------------ the scheduler's thread
 
-    def ask(self, wanted: When, peer: Peer, scheduler: Scheduler, future: Future[Reply]) -> None:
-        """Have a trial made; the reply comes later."""
+    def ask(
+        self, wanted: When, peer: Peer, scheduler: Scheduler, future: Future[Reply], sees_all: bool = True
+    ) -> None:
+        """Have a trial made; the reply comes later. ``sees_all``: it may name other users' jobs."""
         with self._lock:
             full = self._waiting >= MOST
             self._waiting += not full
@@ -121,7 +132,7 @@ class Snapshots:
             self._done(future, Reply("failed", f"no process could be made for the trial: {error.strerror}"))
             return
         now = max(snapshot.as_of, self._clock() if self._clock is not None else snapshot.as_of)
-        self._work.put((snapshot, Asked(wanted, peer.user, now), future))
+        self._work.put((snapshot, Asked(wanted, peer.user, now, sees_all), future))
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="headway-trials", daemon=True)
             self._thread.start()
@@ -153,7 +164,7 @@ class Snapshots:
         if known is not None and (known.cycles == scheduler.cycles or perf_counter() < known.outdated):
             return known
         self._retire()
-        self._snapshot = fork(scheduler, self._seconds)
+        self._snapshot = fork(scheduler, self._seconds, self._tell_time)
         return self._snapshot
 
     # ------------------------------------------------------------------ the thread of trials
@@ -201,7 +212,7 @@ def _line(connection: socket.socket) -> bytes:
 # ---------------------------------------------------------------------- the forked process
 
 
-def fork(scheduler: Scheduler, seconds: float) -> Snapshot:
+def fork(scheduler: Scheduler, seconds: float, tell_time: Callable[[float], str] = plain_clock) -> Snapshot:
     """Fork a process that answers trials. Raises :class:`OSError` if none can be made."""
     ours, theirs = socket.socketpair()
     began = perf_counter()
@@ -215,7 +226,7 @@ def fork(scheduler: Scheduler, seconds: float) -> Snapshot:
             theirs.close()
             raise
     if not pid:
-        _alone(lambda: _serve_trials(scheduler, theirs, seconds), theirs.fileno())
+        _alone(lambda: _serve_trials(scheduler, theirs, seconds, tell_time), theirs.fileno())
     theirs.close()
     done = perf_counter()
     return Snapshot(
@@ -250,19 +261,22 @@ def _alone(work: Callable[[], object], keep: int) -> None:
         os._exit(0)
 
 
-def _serve_trials(scheduler: Scheduler, connection: socket.socket, seconds: float) -> None:
+def _serve_trials(
+    scheduler: Scheduler, connection: socket.socket, seconds: float, tell_time: Callable[[float], str]
+) -> None:
     """Answer trials one by one until the daemon hangs up."""
     connection.settimeout(None)
     while line := _line(connection):
         asked = msgspec.json.decode(line, type=Asked)
-        reply = _tried(scheduler, asked, time.monotonic() + seconds, seconds)
+        inquiry = Inquiry(scheduler, tell_time, sees=seen_by(None if asked.sees_all else asked.user))
+        reply = _tried(inquiry, asked, time.monotonic() + seconds, seconds)
         connection.sendall(protocol.write(reply))
 
 
-def _tried(scheduler: Scheduler, asked: Asked, end: float, seconds: float) -> Reply:
+def _tried(inquiry: Inquiry, asked: Asked, end: float, seconds: float) -> Reply:
     """The answer to a trial, with smaller requests that start earlier as far as there is time for them."""
     wanted = asked.wanted
-    reply = _in_a_process(scheduler, asked, _WHOLE * seconds if wanted.smaller else seconds)
+    reply = _in_a_process(inquiry, asked, _WHOLE * seconds if wanted.smaller else seconds)
     report = reply.found
     if not isinstance(report, TrialReport) or report.outcome in ("now", "never") or not wanted.smaller:
         return reply
@@ -271,19 +285,19 @@ def _tried(scheduler: Scheduler, asked: Asked, end: float, seconds: float) -> Re
         left = min(end - time.monotonic(), _EACH * seconds)
         if left <= 0:
             break
-        other = _in_a_process(scheduler, msgspec.structs.replace(asked, wanted=less), left)
+        other = _in_a_process(inquiry, msgspec.structs.replace(asked, wanted=less), left)
         if (one := earlier(less, other, report)) is not None:
             found.append(one)
     found.sort(key=lambda one: one.start)
     return msgspec.structs.replace(reply, found=msgspec.structs.replace(report, smaller=tuple(found)))
 
 
-def _in_a_process(scheduler: Scheduler, asked: Asked, seconds: float) -> Reply:
+def _in_a_process(inquiry: Inquiry, asked: Asked, seconds: float) -> Reply:
     """A trial in a process of its own, which ends with it: the scheduler stays as it is here."""
     inlet, outlet = os.pipe()
     pid = os.fork()
     if not pid:
-        _alone(lambda: _try(scheduler, asked, outlet, seconds), outlet)
+        _alone(lambda: _try(inquiry, asked, outlet, seconds), outlet)
     os.close(outlet)
     with os.fdopen(inlet, "rb") as answers:
         # What was said last is the answer; its last line may be cut.
@@ -292,7 +306,7 @@ def _in_a_process(scheduler: Scheduler, asked: Asked, seconds: float) -> Reply:
     return protocol.read_reply(lines[-1]) if lines else Reply("failed", _NOTHING)
 
 
-def _try(scheduler: Scheduler, asked: Asked, outlet: int, seconds: float) -> None:
+def _try(inquiry: Inquiry, asked: Asked, outlet: int, seconds: float) -> None:
     """Write answers, each better than the one before, until the time is over."""
 
     def over(*_: Any) -> None:
@@ -305,7 +319,7 @@ def _try(scheduler: Scheduler, asked: Asked, outlet: int, seconds: float) -> Non
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     with contextlib.suppress(OutOfTime):
         try_out(
-            scheduler,
+            inquiry,
             asked.wanted,
             asked.user,
             asked.now,

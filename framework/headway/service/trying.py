@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.reports import SmallerRequest, TrialReport
 from headway.inquiry.trial import as_before, next_id, trial
 from headway.model import JobDescription, Request
@@ -23,8 +24,9 @@ class Impossible(Exception):
     """The words name no job; the message says what is wrong with them."""
 
 
-def try_out(scheduler: Scheduler, wanted: When, user: str, now: float, say: Callable[[Reply], None]) -> None:
-    """Try the job and say what is known, each time better. Uses the scheduler up."""
+def try_out(inquiry: Inquiry, wanted: When, user: str, now: float, say: Callable[[Reply], None]) -> None:
+    """Try the job and say what is known, each time better. Uses the inquiry's scheduler up."""
+    scheduler = inquiry.scheduler
     as_of = scheduler.state.now
     try:
         description = described(scheduler, wanted, user, now)
@@ -37,7 +39,7 @@ def try_out(scheduler: Scheduler, wanted: When, user: str, now: float, say: Call
         say(Reply("accepted", found=replace(report, placement=named), as_of=as_of))
 
     try:
-        trial(scheduler, now, description, found)
+        trial(inquiry, now, description, found)
     except Exception as error:
         say(Reply("failed", f"the trial failed, which is a mistake of headway's: {error}", as_of=as_of))
 
