@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from headway.service.protocol import AnyRequest, Reply
 
 
+#: Seconds of ten years, and some days.
+LONGEST = 3660 * 86400.0
+
+
 class Duration(click.ParamType):
     """``30m``, ``1h30m``, ``2d``, ``45`` (seconds), as seconds above zero."""
 
     name = "duration"
 
-    def __init__(self, longest: tuple[float, str] = (3660 * 86400.0, "ten years")) -> None:
+    def __init__(self, longest: tuple[float, str] = (LONGEST, "ten years")) -> None:
         """``longest``: in seconds, and what a person calls it."""
         self.longest = longest
 
@@ -48,6 +52,12 @@ class Moment(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
+        found = self._moment(value, param, ctx)
+        if found > time.time() + LONGEST:
+            self.fail(f"expected a time in the next ten years, found {value!r}", param, ctx)
+        return found
+
+    def _moment(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         text = str(value).strip()
         now = datetime.now().astimezone()
         if text == "now":

@@ -13,7 +13,7 @@ from headway.inputs.spans import seconds_of
 
 _CLOCK = re.compile(r"(?:(\d{1,4})-)?(\d{1,4})(?::(\d{1,4}))?(?::(\d{1,4}))?")
 _MEMORY = re.compile(r"(\d{1,15})(?:([KMGTP])(?:i?B)?)?", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z0-9_.+@/-]{1,200}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@/-]{0,199}")
 _LONGEST = 3660 * 86400
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headway.inquiry.bookings import Planned, booking_of, first_booked
-from headway.inquiry.inquiry import Inquiry
+from headway.inquiry.inquiry import HIDDEN, Inquiry
 from headway.state import Job, PoolState
 from headway.state.dependencies import is_met
 from headway.state.reasons import reason_of
@@ -129,8 +129,8 @@ def _booked(inquiry: Inquiry, job: Job) -> Said | None:
     more = f" and {len(until) - len(last)} more" if len(until) > len(last) else ""
     waits = f" It waits for the end of job {names}{more}." if until else ""
     if until and not last:
-        one = len(until) == 1
-        waits = f" It waits for the end of {'a job' if one else f'{len(until)} jobs'} of other users."
+        others = HIDDEN if len(until) == 1 else f"{len(until)} jobs of other users"
+        waits = f" It waits for the end of {others}."
     start = f"Processors are kept for it from {clock(booking.start)} on."
     return Said(f"{start}{waits}{_reserved(inquiry, view, booking)}", tuple([entry[3].id for entry in last]))
 

@@ -61,6 +61,12 @@ def _connected(path: Path, patience: float) -> socket.socket:
                     f"no daemon answers at {path}; is `headway run` running with this configuration?"
                 ) from error
             time.sleep(0.1)
+        except BlockingIOError as error:
+            # More clients want to connect than the daemon has taken yet.
+            connection.close()
+            if time.monotonic() >= end:
+                raise Failure(f"the daemon at {path} has too many clients now; try again") from error
+            time.sleep(0.02)
         except OSError as error:
             connection.close()
             raise Failure(f"the daemon at {path} cannot be reached: {error.strerror or error}") from error

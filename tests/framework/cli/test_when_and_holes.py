@@ -69,6 +69,8 @@ def test_words_of_sbatch_are_taken(words: str, asked: When, site: Any) -> None:
         ("-n 0 -t 1h", "0 is not in the range"),
         ("-n 1 -t 1h --mem 3X", "expected an amount such as 16G, 512M or 4000 (M); found '3X'"),
         ("-n 1 -t 1h --gres gpu:a100:x:2", "expected names and amounts such as gpu:2 or gpu:a100:2"),
+        ("-n 1 -t 1h --gres gpu:-1", "expected names and amounts such as gpu:2 or gpu:a100:2"),
+        ("-n 1 -t 1h --begin 9999-12-31", "expected a time in the next ten years, found"),
         ("-n 1 -t 1h --gres $(reboot)", "expected names and amounts"),
         ("-n 1 -t 1h -C a|b", "expected features that nodes must all have"),
         ("-n 1", "Missing option '-t'"),

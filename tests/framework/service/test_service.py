@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -10,6 +11,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -430,3 +432,35 @@ def test_what_was_put_into_its_place_is_left_alone_and_told_once(tmp_path: Path)
         time.sleep(0.2)
     assert [log["event"] for log in logs] == ["the local socket went away and cannot be made anew"]
     assert path.read_text() == "mine"
+
+
+def test_a_client_waits_where_too_many_want_to_connect(tmp_path: Path) -> None:
+    path = tmp_path / "full.sock"
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as stack:
+        listener.bind(str(path))
+        listener.listen(0)
+        while True:
+            other = stack.enter_context(socket.socket(socket.AF_UNIX))
+            other.setblocking(False)
+            try:
+                other.connect(str(path))
+            except BlockingIOError:
+                break
+        with pytest.raises(Failure, match="too many clients now; try again"):
+            ask(path, p.Status(), timeout=0.2)
+
+        def serve() -> None:
+            listener.settimeout(HANG)
+            while True:
+                taken, _ = listener.accept()
+                if taken.recv(1024):
+                    taken.sendall(p.write(p.Reply("accepted")))
+                    return
+                taken.close()
+
+        with ThreadPoolExecutor(1) as threads:
+            answer = threads.submit(ask, path, p.Status(), timeout=HANG, patience=HANG)
+            time.sleep(0.2)
+            stack.close()
+            serve()
+            assert answer.result(HANG).outcome == "accepted"
