@@ -30,6 +30,8 @@ class Flight(Generic[PayloadT]):
     restarts: int
     #: On the monotonic clock.
     deadline: float
+    #: The seconds for which the job is planned to run at most; None: an earlier run's plan, not known.
+    limit: float | None = None
 
 
 class _Ground(Protocol):
@@ -68,13 +70,17 @@ class Flights(Mapping[str, Flight[PayloadT]]):
     def __len__(self) -> int:
         return len(self._open)
 
-    def fly(self, start: d.Start, payload: PayloadT, restarts: int, asked: float | None = None) -> None:
-        """A start was accepted. ``asked``: when, if that was before this run."""
+    def fly(
+        self, start: d.Start, payload: PayloadT, restarts: int, asked: float | None = None,
+        limit: float | None = None,
+    ) -> None:  # fmt: skip
+        """A start was accepted. ``asked``: when, if that was before this run. ``limit``: the job's, in
+        seconds, as the start was decided with."""
         left = self.patience(start)
         if asked is not None:
             # By the clock, which may have been set since: never more than the whole time.
             left = min(left, left - (self._clock() - asked))
-        self._open[start.job_id] = Flight(start, payload, restarts, time.monotonic() + left)
+        self._open[start.job_id] = Flight(start, payload, restarts, time.monotonic() + left, limit)
 
     def patience(self, start: d.Start) -> float:
         """How long a job that is started may stay pending, seconds; then the start is taken back."""

@@ -262,6 +262,8 @@ class Loop(Generic[DetailT, PayloadT]):
         for flight, job in self._flights.confirm(look, flying):
             with self._notes.unforeseen("the frequency of a start", job=job.job.id):
                 self._wishes.started(flight.decision, job)
+            with self._notes.unforeseen("the limit of a start", job=job.job.id):
+                self._wishes.keep_limit(flight, job)
         with self._notes.unforeseen("the housekeeping after a look"):
             # What was asked for since the look began is not in it.
             self._system.tend(look, flying | set(self._flights))

@@ -23,11 +23,14 @@ from headway_adapters.polling.look import DetailT, PayloadT
 from headway_adapters.polling.moves import Moves
 from headway_adapters.polling.overlay import Overlay
 from headway_adapters.polling.routes import Routes
+from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.polling.system import BatchSystem
 from headway_adapters.polling.words import Unfit
 
 #: What a job that is being moved is not told by others.
 _NOT_WHILE_MOVED = (d.Suspend, d.Resume, d.Resize, d.Signal)
+#: Beyond so many limits on record those of jobs that are gone are forgotten.
+_LIMITS = 1000
 
 
 class Orders(Generic[DetailT, PayloadT]):
@@ -53,6 +56,8 @@ class Orders(Generic[DetailT, PayloadT]):
         self._soon = soon
         self._log = log
         self._clock = clock
+        #: Job that waits -> a limit that was ordered for it and that no start was decided with yet.
+        self._limits: dict[str, float] = {}
 
     def apply(self, now: float, decisions: Sequence[d.Decision]) -> list[Outcome]:
         """Carry decisions out in order, starts that follow each other together; tell what is refused."""
@@ -119,14 +124,36 @@ class Orders(Generic[DetailT, PayloadT]):
             if launch.outcome.accepted:
                 known = self._overlay.known(starts[index].job_id)
                 restarts = known.restarts if known is not None else 0
-                self.took_off(starts[index], cast(PayloadT, launch.payload), restarts)
+                limit = self._planned_limit(starts[index].job_id, known)
+                self.took_off(starts[index], cast(PayloadT, launch.payload), restarts, limit=limit)
         outcomes.update((index, outcomes[earlier]) for index, earlier in repeated.items())
         return [outcomes[index] for index in range(len(starts))]
 
-    def took_off(self, start: d.Start, payload: PayloadT, restarts: int, asked: float | None = None) -> None:
-        """A start is on its way. ``asked``: when it was decided, if that was before this run."""
-        self._flights.fly(start, payload, restarts, asked)
+    def took_off(
+        self, start: d.Start, payload: PayloadT, restarts: int, asked: float | None = None,
+        limit: float | None = None,
+    ) -> None:  # fmt: skip
+        """A start is on its way. ``asked``: when it was decided, if that was before this run. ``limit``: the
+        job's limit that it was decided with, seconds."""
+        self._flights.fly(start, payload, restarts, asked, limit)
         self._agents.start(start)
+
+    def _planned_limit(self, job_id: str, known: SnapshotJob | None) -> float | None:
+        """The limit that a start was decided with: the one that was told, or one that was ordered since."""
+        ordered = self._limits.pop(job_id, 0.0)
+        return None if known is None else max(known.job.request.walltime, ordered)
+
+    def _ordered_limit(self, decision: d.SetTimeLimit) -> None:
+        """A job has another limit from now on, which the next look shows."""
+        job_id, flight = decision.job_id, self._flights.get(decision.job_id)
+        if flight is not None:
+            flight.limit = max(flight.limit or 0.0, decision.walltime)
+            return
+        if len(self._limits) >= _LIMITS:
+            self._limits = {key: limit for key, limit in self._limits.items() if self._overlay.known(key)}
+        known = self._overlay.known(job_id)
+        if known is not None and known.state == "pending":
+            self._limits[job_id] = decision.walltime
 
     # ------------------------------------------------------------------ all others
 
@@ -145,9 +172,12 @@ class Orders(Generic[DetailT, PayloadT]):
         if isinstance(decision, d.Route):
             return self._route(decision, now)
         problem = self._act(decision)
-        if problem is None:
-            return self._system.carry_out(decision, now)
-        return Outcome(not problem, problem)
+        if problem is not None:
+            return Outcome(not problem, problem)
+        outcome = self._system.carry_out(decision, now)
+        if outcome.accepted and isinstance(decision, d.SetTimeLimit):
+            self._ordered_limit(decision)
+        return outcome
 
     def _barrier(self, decision: d.Decision) -> str:
         """Why a decision does not fit what is under way; "" if it does."""

@@ -17,11 +17,14 @@ from headway.adapter import WishedFrequency
 from headway.adapter.migration import ON_NODES
 from headway_adapters.polling import submissions
 from headway_adapters.polling.actuators import Actuators
-from headway_adapters.polling.flights import Flights
+from headway_adapters.polling.flights import Flight, Flights
 from headway_adapters.polling.look import DetailT, Look, PayloadT
 from headway_adapters.polling.orders import Orders
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.polling.system import BatchSystem
+
+#: Batch systems' limits are whole minutes.
+_MINUTE = 60.0
 
 
 class Wishes(Generic[DetailT, PayloadT]):
@@ -115,6 +118,16 @@ class Wishes(Generic[DetailT, PayloadT]):
         if start.frequency is not None:
             self._set(d.SetFrequency(start.job_id, start.frequency, start.reason), job)
 
+    def keep_limit(self, flight: Flight[PayloadT], job: SnapshotJob) -> None:
+        """A job that began has the limit that its start was decided with, although its user made it longer
+        while the start was under way: what is planned behind it would be late."""
+        found, limit = job.job.request.walltime, flight.limit
+        if limit is None or found < limit + _MINUTE:
+            return
+        self._log.warning("a limit was made longer while the job was started, and is set back",
+                          job=job.job.id, seconds=found, back=limit)  # fmt: skip
+        self._limit(job, limit, "its start was decided with this limit")
+
     def forget(self, job_id: str) -> None:
         """A job's frequency was set, or its execution is over."""
         self._promised.discard(job_id)
@@ -135,12 +148,15 @@ class Wishes(Generic[DetailT, PayloadT]):
         """Give a job the limit that was to go with its frequency, if it has a shorter one."""
         if wish.walltime is None or job.job.request.walltime >= wish.walltime:
             return
-        order = d.SetTimeLimit(job.job.id, wish.walltime, "asked for before this run began")
         self._log.info(
             "a limit was asked for in the last run and is set now",
             job=job.job.id,
             seconds=round(wish.walltime),
         )
+        self._limit(job, wish.walltime, "asked for before this run began")
+
+    def _limit(self, job: SnapshotJob, walltime: float, why: str) -> None:
+        order = d.SetTimeLimit(job.job.id, walltime, why)
         outcome = self._orders.carry_out(order, self._clock())
         if not outcome.accepted:
             self._orders.tell_refused([(order, outcome.message)], self._clock())
