@@ -10,6 +10,7 @@ configuration, still works and goes with the next version.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -106,24 +107,31 @@ class SlurmGivingBack(PollingGivingBack):
             yield _given("job", job_id, "released", "" if result is not None and result.ok else problem)
 
     def _waiting(self, found: reader.Jobs, go_on: Callable[[], bool]) -> Iterator[Given]:
-        """Release what waits for headway; Slurm's own hold of what its user holds becomes the user's."""
+        """Release what waits for headway; Slurm's own hold of what its user holds becomes the user's.
+
+        In the order of the jobs' numbers: with priority/basic Slurm starts jobs in the order of their release.
+        """
         done: set[str] = set()
         alike: dict[str, reader.Detail] = {}
-        for job_id, detail in found.details.items():
-            held = detail.held or detail.asked
+        for job_id, detail in sorted(found.details.items(), key=lambda each: _number(each[1])):
             if not (detail.ours and detail.managed) or detail.record in done:
                 continue
             done.add(detail.record)
+            held, by_user = detail.held or detail.asked, found.jobs[job_id].held_by == "user"
             if detail.route is not None:
                 yield Given("job", detail.record, "left", f"stays held: {found.jobs[job_id].reason}")
-            elif held and found.jobs[job_id].held_by != "user" and _is_plain(detail):
+                continue
+            plain = held and not by_user and _is_plain(detail)
+            if plain:
                 alike[detail.record] = detail
-            elif go_on():
-                yield from self._one(detail, held=held, by_user=found.jobs[job_id].held_by == "user")
-        keys = list(alike)
-        for at in range(0, len(keys), _AT_ONCE):
-            if go_on():
-                yield from self._release_many({key: alike[key] for key in keys[at : at + _AT_ONCE]})
+            if alike and (not plain or len(alike) == _AT_ONCE):
+                if go_on():
+                    yield from self._release_many(alike)
+                alike = {}
+            if not plain and go_on():
+                yield from self._one(detail, held=held, by_user=by_user)
+        if alike and go_on():
+            yield from self._release_many(alike)
 
     def _one(self, detail: reader.Detail, *, held: bool, by_user: bool) -> Iterator[Given]:
         try:
@@ -211,6 +219,11 @@ class SlurmGivingBack(PollingGivingBack):
             # Slurm keeps a reservation that a job names.
             self.change(("scontrol", "update", f"JobId={writer.job(job_id)}", "ReservationName="))
         return self.change(("scontrol", "delete", f"ReservationName={writer.own_reservation(job_id)}"))
+
+
+def _number(detail: reader.Detail) -> tuple[int, str]:
+    """The place of a job, by the number that Slurm gave it."""
+    return int(re.split(r"\D", detail.record, maxsplit=1)[0] or 0), detail.record
 
 
 def _is_plain(detail: reader.Detail) -> bool:

@@ -80,6 +80,15 @@ def test_many_jobs_take_few_commands() -> None:
     assert {(job["priority"], job["admin_comment"]) for job in slurm.jobs} == {(5, "")}
 
 
+def test_jobs_are_released_in_the_order_of_their_numbers() -> None:
+    """With priority/basic Slurm starts jobs in the order in which they were released."""
+    first, second = pinned(99), pinned(102)
+    slurm = Slurm(held(103), second, new(101), held(100), first, held(1000))
+    give_back(slurm)
+    released = [job for argv in slurm.ran if argv[1] == "release" for job in argv[2].split(",")]
+    assert released == ["99", "100", "101", "102", "103", "1000"]
+
+
 def test_a_dry_run_changes_nothing_and_says_the_same() -> None:
     jobs = [held(100), new(101), pinned(102)]
     slurm = Slurm(*jobs)
