@@ -31,6 +31,7 @@ class Pretended(GivingBack):
         self.did: list[str] = []
         self.before_each: Callable[[], object] = lambda: None
         self.answers = True
+        self.full = False
 
     def is_silent(self) -> bool | None:
         return self.silent
@@ -39,6 +40,8 @@ class Pretended(GivingBack):
         return self.heard
 
     def stand_down(self) -> None:
+        if self.full:
+            raise Failure("the heartbeat /run/heartbeat cannot be written: No space left on device")
         self.did.append("stand down")
 
     def give_back(self, pools: Sequence[str], go_on: Callable[[], bool]) -> Iterator[Given]:
@@ -183,6 +186,17 @@ def test_a_batch_system_that_does_not_answer_is_a_failure(config: Config, giving
     assert report.failed and report.failures == ("the batch system does not answer",)
 
 
+@pytest.mark.parametrize("if_silent", [False, True])
+def test_jobs_are_given_back_also_where_the_heartbeat_cannot_be_written(
+    config: Config, giving: Pretended, if_silent: bool
+) -> None:
+    giving.full = True
+    report = give_back(config, None, if_silent=if_silent)
+    assert giving.did == ["batch", "long"]
+    (failure,) = report.failures
+    assert "No space left on device" in failure and "jobs that come now" in failure
+
+
 def test_a_damaged_journal_keeps_nobody_from_giving_back(config: Config, giving: Pretended) -> None:
     Path(config.journal).write_bytes(b"no database")
     assert give_back(config, None).outcome == "given back"
@@ -201,6 +215,14 @@ def test_the_command_says_each_thing_and_counts(config: Config, giving: Pretende
     assert done.exit_code == 0
     done = invoke(config, "--all", "--json")
     assert msgspec.json.decode(done.output, type=Report).outcome == "given back"
+
+
+def test_where_giving_back_fails_nothing_says_that_there_is_nothing_to_give_back(
+    config: Config, giving: Pretended
+) -> None:
+    giving.answers = False
+    done = invoke(config, "--all")
+    assert (done.output, done.exit_code) == ("the batch system does not answer\n", 1)
 
 
 def test_the_command_of_the_timer_says_nothing_where_nothing_is_to_be_done(

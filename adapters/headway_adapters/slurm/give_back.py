@@ -109,7 +109,7 @@ class SlurmGivingBack(PollingGivingBack):
     def _waiting(self, found: reader.Jobs, go_on: Callable[[], bool]) -> Iterator[Given]:
         """Release what waits for headway; Slurm's own hold of what its user holds becomes the user's.
 
-        In the order of the jobs' numbers: with priority/basic Slurm starts jobs in the order of their release.
+        In the order of their numbers: with priority/basic Slurm starts jobs in the order of their release.
         """
         done: set[str] = set()
         alike: dict[str, reader.Detail] = {}

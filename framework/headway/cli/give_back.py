@@ -78,7 +78,8 @@ def say_outcome(report: Report, *, quiet: bool = False) -> None:
     if quiet and not counted["given back"] and not counted["failed"]:
         return
     said = ", ".join(f"{counted[word]} {word}" for word in ("given back", "left", "failed") if counted[word])
-    say(said or "nothing is to be given back")
+    if said or not report.failures:
+        say(said or "nothing is to be given back")
     if report.outcome == "interrupted":
         say("a daemon drives again: the rest stays with it")
     for line in report.left_to_do:

@@ -104,10 +104,9 @@ def _given_back(
             back = back or (if_silent and not _is_silent(config, cluster))
             return not back
 
+        if locked and cluster.whole and (problem := _stand_down(cluster)):
+            failures.append(problem)
         try:
-            if locked and cluster.whole:
-                # Before anything else, so that no more jobs are held meanwhile.
-                cluster.giving.stand_down()
             for one in cluster.giving.give_back(cluster.pools, go_on):
                 one = msgspec.structs.replace(one, cluster=cluster.name)
                 things.append(one)
@@ -115,9 +114,28 @@ def _given_back(
         except UserError:
             raise
         except HeadwayError as error:
-            failures.append(f"{cluster.name}: {error}" if cluster.name else str(error))
+            failures.append(_failure(cluster, str(error)))
     left = dict.fromkeys(line for each in clusters for line in each.giving.left_to_do(each.pools))
     return Report("interrupted" if back else "given back", tuple(things), tuple(left), tuple(failures))
+
+
+def _stand_down(cluster: _Cluster) -> str:
+    """Tell those that hold jobs for headway that it rests; what went wrong, "" if nothing did.
+
+    Before anything else, so that no more jobs are held meanwhile. What is held is given back all the same."""
+    try:
+        cluster.giving.stand_down()
+    except Failure as error:
+        return _failure(
+            cluster,
+            f"{error}. So jobs that come now are held until headway was silent for its patience: mend it, or "
+            "give back again after that",
+        )
+    return ""
+
+
+def _failure(cluster: _Cluster, said: str) -> str:
+    return f"{cluster.name}: {said}" if cluster.name else said
 
 
 def giving(
