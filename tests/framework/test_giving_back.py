@@ -102,8 +102,10 @@ def test_a_part_is_given_back_without_telling_that_headway_rests(config: Config,
 
 
 def test_it_refuses_while_a_daemon_drives(config: Config, giving: Pretended, daemon: Journal) -> None:
-    with pytest.raises(Held, match=r"a daemon drives with this configuration.*process .*--force"):
+    with pytest.raises(Held, match=r"a daemon drives with this configuration.*process .*--force") as told:
         give_back(config, None)
+    # With another journal nothing would keep two of them from working against each other.
+    assert "another journal" not in str(told.value)
     assert not giving.did
     assert give_back(config, None, force=True).outcome == "given back"
     assert giving.did == ALL
@@ -222,7 +224,10 @@ def test_where_giving_back_fails_nothing_says_that_there_is_nothing_to_give_back
 ) -> None:
     giving.answers = False
     done = invoke(config, "--all")
-    assert (done.output, done.exit_code) == ("the batch system does not answer\n", 1)
+    said = "the batch system does not answer\nrun it again when the cause is gone: it goes on where it was\n"
+    assert (done.output, done.exit_code) == (said, 1)
+    done = invoke(config, "--all", "--json")
+    assert msgspec.json.decode(done.output, type=Report).outcome == "failed"
 
 
 def test_the_command_of_the_timer_says_nothing_where_nothing_is_to_be_done(

@@ -82,5 +82,7 @@ def say_outcome(report: Report, *, quiet: bool = False) -> None:
         say(said or "nothing is to be given back")
     if report.outcome == "interrupted":
         say("a daemon drives again: the rest stays with it")
+    if report.failed and not quiet:
+        say("run it again when the cause is gone: it goes on where it was", messages())
     for line in report.left_to_do:
         say(line, messages())

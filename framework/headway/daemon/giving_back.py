@@ -30,8 +30,9 @@ GRACE = 60.0
 class Report(msgspec.Struct, frozen=True):
     """What ``headway give-back`` did."""
 
-    #: ``nothing``: a daemon drives. ``interrupted``: a daemon came back meanwhile.
-    outcome: Literal["given back", "nothing", "interrupted"]
+    #: ``nothing``: a daemon drives. ``interrupted``: a daemon came back meanwhile. ``failed``: something
+    #: could not be given back; the rest was.
+    outcome: Literal["given back", "nothing", "interrupted", "failed"]
     things: tuple[Given, ...] = ()
     #: What an administrator has to do now, in sentences.
     left_to_do: tuple[str, ...] = ()
@@ -41,7 +42,11 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def failed(self) -> bool:
         """Whether something could not be given back."""
-        return bool(self.failures) or any(one.result == "failed" for one in self.things)
+        return _failed(self.failures, self.things)
+
+
+def _failed(failures: Sequence[str], things: Sequence[Given]) -> bool:
+    return bool(failures) or any(one.result == "failed" for one in things)
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,10 @@ def _given_back(
         except HeadwayError as error:
             failures.append(_failure(cluster, str(error)))
     left = dict.fromkeys(line for each in clusters for line in each.giving.left_to_do(each.pools))
-    return Report("interrupted" if back else "given back", tuple(things), tuple(left), tuple(failures))
+    outcome: Literal["given back", "interrupted", "failed"] = "given back"
+    if back or _failed(failures, things):
+        outcome = "interrupted" if back else "failed"
+    return Report(outcome, tuple(things), tuple(left), tuple(failures))
 
 
 def _stand_down(cluster: _Cluster) -> str:

@@ -35,7 +35,7 @@ def refusal(journal: str, found: str) -> Held:
     """What is raised when another process writes to a journal."""
     return Held(
         f"journal {journal}: another headway writes to it: {found or 'an unknown process'}. "
-        "Expected no other writer: stop the other headway, or use another journal."
+        "Expected no other writer: stop the other headway."
     )
 
 
