@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from headway.cli.as_json import printed_json
-from headway.cli.common import console, policy_file_option
+from headway.cli.common import console, policy_file_option, warn
 from headway.inputs.extras import need_report
 
 
@@ -26,10 +26,10 @@ def command(what: Path, strict: bool, definition_only: bool, plugin_files: tuple
     need_report("headway lint-experiment")
     from headway.cli.rules import show_rules
     from headway.experiment.answers import refuse_breaches
-    from headway.experiment.campaign import drawn, seeds_of, workload_facts
     from headway.experiment.definition import load_campaign
     from headway.experiment.folder import read_results
     from headway.experiment.rulebook import evidence_of, judge
+    from headway.experiment.seen import looked_at
 
     if what.is_dir():
         campaign, rows = read_results(what)
@@ -38,10 +38,7 @@ def command(what: Path, strict: bool, definition_only: bool, plugin_files: tuple
     else:
         campaign = load_campaign(what, plugin_files=plugin_files)
         catalogue = campaign.catalogue()
-        workloads = []
-        for scenario in () if definition_only else campaign.scenarios:
-            seed = seeds_of(scenario, campaign.seeds)[0]
-            workloads.append(workload_facts(scenario, seed, drawn(scenario, seed, catalogue)))
+        workloads = [] if definition_only else list(looked_at(campaign, catalogue, warn))
         evidence = evidence_of(campaign, catalogue, workloads=workloads)
     found = judge(evidence)
     show_rules(console(), found)
