@@ -51,9 +51,8 @@ from headway_plugins.accounts.tree import Floats
 from headway_plugins.priority import factors
 from headway_plugins.priority.reports import PRIORITY, JobPriority, Priorities
 from headway_plugins.priority.standings import wanted
-from headway_plugins.priority.waiting import waiting_page
+from headway_plugins.priority.waiting import WAITS, waiting_page
 
-_WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"
 _Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
 #: New jobs of queues that need no order, at which the list of them is looked through first.
@@ -266,11 +265,11 @@ class Multifactor:
             if crowded and (
                 len(crowded) == len(state.domains) or any(job.domain in crowded for job in self._new.values())
             ):
-                jobs = [job for job in self._new.values() if job.status in _WAITS]
+                jobs = [job for job in self._new.values() if job.status in WAITS]
                 self._new.clear()
                 self._order(state, jobs, self._as_the_others(jobs, state))
             elif len(self._new) > self._many:
-                self._new = {name: job for name, job in self._new.items() if job.status in _WAITS}
+                self._new = {name: job for name, job in self._new.items() if job.status in WAITS}
                 self._many = max(2 * len(self._new), _MANY)
 
     def _all(self, state: State) -> None:
@@ -456,7 +455,7 @@ class Multifactor:
             name: since for name, since in self._independent.items() if name in jobs
         }
         for name, job in jobs.items():
-            if job.independent is not None and job.status in _WAITS:
+            if job.independent is not None and job.status in WAITS:
                 independent[name] = job.independent if math.isfinite(job.independent) else None
         if not independent:
             return self._bypassed or None

@@ -28,7 +28,7 @@ def wanted(question: Question) -> Wanted:
 
 @dataclass(frozen=True)
 class _Node:
-    """A node of the tree, its depth and its place in the minutes."""
+    """A node of the tree, by its number, and how many nodes are above it."""
 
     number: int
     depth: int

@@ -9,12 +9,13 @@ from headway.model.questions import Question
 from headway.state import Job, State, Status
 from headway_plugins.priority.reports import Wanted
 
-_WAITS = (Status.PENDING, Status.WAITING)
+#: Of a job that is on no nodes.
+WAITS = (Status.PENDING, Status.WAITING)
 
 
 def waiting(state: State) -> Iterator[Job]:
     """The jobs that are on no nodes, in the order in which the state came to know them."""
-    return (job for job in state.jobs.values() if job.status in _WAITS)
+    return (job for job in state.jobs.values() if job.status in WAITS)
 
 
 def waiting_page(question: Question, asked: Wanted, state: State) -> tuple[Sequence[Job], int | None]:
