@@ -80,7 +80,8 @@ def command(
             raise UserError("--workload: expected a model that draws jobs, found none")
         return workload
 
-    draw(seed)  # before the work
+    # What is wrong with the model or its options is said before anything is started.
+    draw(seed)
     adopt_orphans()
     with _signals() as stop, _folder(keep) as folder:
         processes = Processes(folder / "log", stop)

@@ -282,9 +282,7 @@ class Heart:
             file.close()
 
 
-def is_silent(
-    file: HeartbeatFile, patience: float, pause: Callable[[float], None] = time.sleep
-) -> bool:  # fmt: skip
+def is_silent(file: HeartbeatFile, patience: float, pause: Callable[[float], None] = time.sleep) -> bool:
     """Whether nothing was heard for ``patience`` seconds. Raises :class:`Failure` if the file cannot be read.
 
     A word of another boot, or of another machine, counts by the clocks of both. One that is old by them, or

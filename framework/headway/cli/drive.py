@@ -90,7 +90,7 @@ def _begin(config: Config, config_path: Path, duration: float) -> None:
     """Say what will happen. Raises :class:`Failure` where driving would come to nothing."""
     _check(config, config_path)
     pools = ", ".join(_pools(config))
-    say(f"driving {pools} until {wall_clock(time.time() + duration, zone=True)}")
+    say(f"driving {pools} until {wall_clock(time.time() + duration)}")
     say(
         "Then, or when it is stopped (Ctrl-C), headway gives back what it holds, and ends. If it is killed: "
         f"headway give-back --all -c {config_path}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
               help="How long it must be free.")  # fmt: skip
 @json_option("headway.inquiry.reports:HoleList")
 def command(config_path: Path | None, adapter_files: tuple[Path, ...], as_json: bool, **wanted: Any) -> None:
-    """Tell what is free now, and for how long, for a job that delays no job that waits with a promise.
+    """Tell what is free now, and for how long, for a job that delays no job that is booked.
 
     Of a pool's lines the first has most and the last the longest time. A job that asks for no more than a
     line has starts at once, if no limit keeps it.
@@ -49,7 +49,7 @@ def command(config_path: Path | None, adapter_files: tuple[Path, ...], as_json: 
     if as_json:
         say_json(reply.found)
         return
-    say(f"As of {wall_clock(reply.as_of or 0.0, zone=True)}:")
+    say(f"As of {wall_clock(reply.as_of or 0.0)}:")
     for pool in reply.found.pools:
         _show(pool)
 
@@ -74,4 +74,4 @@ def _lasting(hole: HoleReport, pool: PoolHoles) -> str:
     if hole.until is None or hole.seconds is None:
         return "without limit"
     least = "at least " if hole.until == pool.known_until else ""
-    return f"for {least}{timedelta(seconds=int(hole.seconds))} (until {wall_clock(hole.until, zone=True)})"
+    return f"for {least}{timedelta(seconds=int(hole.seconds))} (until {wall_clock(hole.until)})"

@@ -44,13 +44,13 @@ _USER = re.compile(r"[a-z_][a-z0-9_.-]*\$?")
 )
 @click.argument("system", required=False)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("headway-site"),
-              show_default=True, metavar="DIR", help="Folder for the files; none of them may "
-              "exist.")  # fmt: skip
+              show_default=True, metavar="DIR",
+              help="Folder for the files; none of them may exist.")  # fmt: skip
 @click.option("--partitions", "--queues", "pools", metavar="A,B",
               help="The partitions or queues that headway takes. Default: all.")  # fmt: skip
-@click.option("--user", metavar="NAME", help="The user that headway is to run as. Default: headway, or "
-"the user "
-                                             "of the batch system where no other can drive it.")  # fmt: skip
+@click.option("--user", metavar="NAME",
+              help="The user that headway is to run as. Default: headway, or the batch system's own user "
+                   "where no other user can drive it.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="An option of the adapter, such as bin_dir or ssh. Repeatable.")  # fmt: skip
 @json_option("headway.cli.surveyed:Surveyed", "Print what was found as JSON.")

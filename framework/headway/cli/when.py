@@ -73,8 +73,8 @@ def _show(report: TrialReport, as_of: float) -> None:
     if report.smaller:
         say("Smaller requests would start earlier:")
         for one in report.smaller:
-            say(f"  {_asked(one)}: {wall_clock(one.start, zone=True)}")
-    say(f"As of {wall_clock(as_of, zone=True)}; other jobs that come or end early change it.")
+            say(f"  {_asked(one)}: {wall_clock(one.start)}")
+    say(f"As of {wall_clock(as_of)}; other jobs that come or end early change it.")
 
 
 def _sentence(report: TrialReport) -> str:
@@ -85,10 +85,10 @@ def _sentence(report: TrialReport) -> str:
         return f"It would start now{where}{f': {report.why}' if report.why else ''}."
     if report.start is not None:
         how = "is planned to start" if report.outcome == "planned" else "is expected to start"
-        return f"It {how} at {wall_clock(report.start, zone=True)}{where}."
+        return f"It {how} at {wall_clock(report.start)}{where}."
     if report.not_before is None:
         return f"When it would start{where} cannot be foreseen."
-    return f"It would not start before {wall_clock(report.not_before, zone=True)}{where}."
+    return f"It would not start before {wall_clock(report.not_before)}{where}."
 
 
 def _nodes(report: TrialReport) -> str:

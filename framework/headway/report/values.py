@@ -1,4 +1,4 @@
-"""The columns of ``jobs.csv`` and ``decisions.csv``, as values: for the files, and for who wants arrays."""
+"""The columns of ``jobs.csv`` and ``decisions.csv``, as values: for the files, and as arrays for programs."""
 
 from __future__ import annotations
 

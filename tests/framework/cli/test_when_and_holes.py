@@ -86,13 +86,13 @@ def test_what_was_found_is_said(site: Any, capsys: Any) -> None:
     config, _ = site(Reply("accepted", found=FOUND, as_of=NOW))
     assert headway("when", "-N", "4", "-t", "2h", "-c", config) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"It is planned to start at {wall_clock(NOW + 600, zone=True)} in pool batch on n1, n2.",
+        f"It is planned to start at {wall_clock(NOW + 600)} in pool batch on n1, n2.",
         "It would be number 3 of 9 in the queue.",
         "Processors are kept for it.",
         "Tried with account physics.",
         "Smaller requests would start earlier:",
-        f"  -N 2 -t 1:00:00: {wall_clock(NOW + 60, zone=True)}",
-        f"As of {wall_clock(NOW, zone=True)}; other jobs that come or end early change it.",
+        f"  -N 2 -t 1:00:00: {wall_clock(NOW + 60)}",
+        f"As of {wall_clock(NOW)}; other jobs that come or end early change it.",
     ]
 
 
@@ -104,9 +104,9 @@ def test_what_was_found_is_said(site: Any, capsys: Any) -> None:
         (TrialReport("batch", "now", NOW, why="first in the queue"),
          "It would start now in pool batch: first in the queue."),
         (TrialReport("batch", "foreseen", NOW),
-         f"It is expected to start at {wall_clock(NOW, zone=True)} in pool batch."),
+         f"It is expected to start at {wall_clock(NOW)} in pool batch."),
         (TrialReport("batch", "later", not_before=NOW),
-         f"It would not start before {wall_clock(NOW, zone=True)} in pool batch."),
+         f"It would not start before {wall_clock(NOW)} in pool batch."),
     ],
 )  # fmt: skip
 def test_each_outcome_has_a_sentence(report: TrialReport, said: str, site: Any, capsys: Any) -> None:
@@ -126,11 +126,11 @@ def test_holes_are_listed(site: Any, capsys: Any) -> None:
     assert headway("holes", "-N", "4", "-t", "2h", "-c", config) == 0
     assert daemon.asked == [Holes(nodes=4, seconds=7200.0)]
     assert capsys.readouterr().out.splitlines() == [
-        f"As of {wall_clock(NOW, zone=True)}:",
-        f"batch: 6 nodes, 24 processors for 2:30:00 (until {wall_clock(NOW + 9000, zone=True)})",
+        f"As of {wall_clock(NOW)}:",
+        f"batch: 6 nodes, 24 processors for 2:30:00 (until {wall_clock(NOW + 9000)})",
         "batch: 3 nodes, 12 processors without limit",
         "batch: what you ask for fits now.",
-        f"gpu: 1 processor for at least 0:01:00 (until {wall_clock(NOW + 60, zone=True)})",
+        f"gpu: 1 processor for at least 0:01:00 (until {wall_clock(NOW + 60)})",
         "big: nothing; no processor is free.",
     ]
 
