@@ -14,7 +14,7 @@ from headway.scheduler import Scheduler
 from headway.state import Domain, Job
 from headway.view import Booking
 from headway.view.holes import is_made, planned
-from headway.view.owed import Enough
+from headway.view.owed import Enough, TooLarge
 
 
 class Planned(NamedTuple):
@@ -31,10 +31,17 @@ def booking_of(inquiry: Inquiry, job: Job) -> Planned | None:
     view = inquiry.scheduler.views[job.domain.name]
     try:
         found = planned(view, job, inquiry.check)
-    except Enough:
-        inquiry.unfinished.add(job.id)
+    except Enough as enough:
+        inquiry.unfinished[job.id] = _why(enough)
         return None
     return None if found is None else Planned(job, *found)
+
+
+def _why(enough: Enough) -> str:
+    """What to say behind "is not worked out", of a booking that was not made."""
+    if isinstance(enough, TooLarge):
+        return ": on so many nodes, beside so many running jobs, that takes too long for an answer"
+    return " yet: that is done from the head of the queue on, little by little, anew when the plan changes"
 
 
 def all_are_made(inquiry: Inquiry, domain: Domain) -> bool:
@@ -58,8 +65,11 @@ def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees
     """Some of the bookings in a pool and in the pools that it shares nodes with, "": in all pools; of jobs
     that may be seen. Raises :class:`headway.errors.Failure` while some are still to be made."""
     domains = [one for one in inquiry.state.domains.values() if not pool or pool in one.pool_names]
-    if not all([all_are_made(inquiry, domain) for domain in domains]):
-        raise Failure("the bookings are not all worked out yet; ask again in a moment")
+    try:
+        for domain in domains:
+            inquiry.scheduler.views[domain.name].make_owed(inquiry.check)
+    except Enough as enough:
+        raise Failure(f"the bookings are not all worked out{_why(enough)}") from None
     found = (
         booking
         for domain in domains

@@ -52,9 +52,9 @@ class Inquiry:
     #: Is called before a booking is made that a policy owes; raises :class:`headway.view.owed.Enough` once
     #: no more are to be made.
     check: Check = all_of_them
-    #: Ids of the jobs whose bookings were not made because it was enough.
-    unfinished: set[str] = field(default_factory=set)
-    #: Domain -> the processors of no job of its queue, of the first, of the first two, ..., as far as they
+    #: The jobs whose bookings were not made because it was enough: by id the words for why.
+    unfinished: dict[str, str] = field(default_factory=dict)
+    #: Domain -> the processors of no job of its queue, of the first, of the first two, ..., as far as these
     #: were asked for. Questions after one cycle may share it.
     sums: dict[str, list[int]] = field(default_factory=dict)
 

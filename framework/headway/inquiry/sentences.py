@@ -98,8 +98,8 @@ def _outlook(
 ) -> Iterator[str]:
     """Its earliest start where it is the first of the queue and not booked; which jobs are before it; what
     would let it start now."""
-    if job.id in inquiry.unfinished:
-        yield "When it is planned to start is not worked out yet; ask again in a moment."
+    if (why := inquiry.unfinished.get(job.id)) is not None:
+        yield f"When it is planned to start is not worked out{why}."
     if job.status is Status.PENDING and inquiry.queue(job.domain)[0] is job:
         planned = planned_head(inquiry.scheduler, job.domain)
         if planned is not None:

@@ -124,17 +124,21 @@ class PlansOverTime:
         return bookings[count:]
 
     def _make_owed(self, views: Iterable[View], now: float) -> None:
-        """Have bookings made that a policy owes, now and then, where that is cheap."""
+        """Have the bookings made that a policy owes in all domains, now and then, where that is cheap."""
         if now < self._owed_next:
             return
-        for view in views:
-            owed = view.owed
-            if owed and owed * self._owed_each <= _OWED_SECONDS:
-                began = thread_time()
-                with suppress(Enough):
-                    view.make_owed(short_of_time(_OWED_SECONDS))
-                self._owed_each = (thread_time() - began) / owed
-                self._owed_next = now + _OWED_EVERY
+        owing = [view for view in views if view.owed]
+        owed = sum([view.owed for view in owing])
+        if not owed or owed * self._owed_each > _OWED_SECONDS:
+            return
+        began, check = thread_time(), short_of_time(_OWED_SECONDS)
+        for view in owing:
+            with suppress(Enough):
+                view.make_owed(check)
+        made = owed - sum([view.owed for view in owing])
+        if made > 0:
+            self._owed_each = (thread_time() - began) / made
+        self._owed_next = now + _OWED_EVERY
 
     def _note_heads(self, scheduler: Scheduler, now: float) -> None:
         """Of the first job of a queue that is not booked: once it is the first, and then once a minute."""

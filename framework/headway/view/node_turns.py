@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from headway.model import Placement
 from headway.resources import Bools, Ints
 from headway.state import Job, Status
+from headway.state.queues import place_of
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.node_plans import NodePlans, Opening
-from headway.view.owed import Check, Enough, all_of_them
+from headway.view.owed import Check, TooLarge, all_of_them
 from headway.view.releases import Releases
 from headway.view.timeline import Timeline
 
@@ -295,15 +296,20 @@ class NodeTurns:
     def planned(self, job: Job, check: Check) -> tuple[float, Placement] | None:
         """When and where the job is to start, by its booking, which is made with those before it if it is
         owed; None: it gets none. ``check`` is as for :meth:`clear`."""
-        if self.owes and not self._making and job not in self._booked and job in self._jobs:
-            self._make(self._booked_before(self._jobs.index(job) + 1), check)
+        if self.owes and not self._making and job not in self._booked:
+            try:
+                place = place_of(self._jobs, job)
+            except ValueError:
+                # It came since.
+                return None
+            self._make(self._booked_before(place + 1), check)
         made = self._booked.get(job)
         return None if made is None else (made.start, made.placement)
 
     def _make(self, last: int, check: Check) -> None:
         """Make the bookings that are owed to jobs before the place ``last``."""
         if check is not all_of_them and not self.is_quick:
-            raise Enough
+            raise TooLarge
         view = self._view
         self._making = True
         try:

@@ -404,7 +404,11 @@ class Turns:
             if self._ahead is None:
                 self._ahead = self._as_it_was()
             self._book_upto(self._ahead, self._at + 1)
-        made = self._early.get(job) or next((one for one in reversed(self._plan) if one.job is job), None)
+        made = self._early.get(job)
+        if made is None:
+            # In turn is in order.
+            at = bisect_left(self._plan, job.order, key=lambda one: one.job.order)
+            made = self._plan[at] if at < len(self._plan) and self._plan[at].job is job else None
         return None if made is None else (made.start, ())
 
     def make_owed(self, check: Check = all_of_them) -> None:

@@ -20,6 +20,7 @@ from headway.service import protocol as p
 from headway.service.answers import Answers
 from headway.service.jobs_of_users import JobsOfUsers
 from headway.service.peer import Peer
+from headway.view.node_turns import NodeTurns
 from headway.view.owed import Enough, short_of_time
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative
@@ -177,3 +178,18 @@ def test_explaining_counts_the_jobs_before_anew_after_each_cycle(private: bool) 
         ]
         scheduler.step(float(now), started)
         answers.note(Cycle(float(now), started, (), ()), scheduler)
+
+
+def test_where_no_booking_is_made_for_an_answer_it_is_not_said_that_asking_again_helps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(NodeTurns, "is_quick", False)
+    scheduler, answers = waiting(NODES), Answers()
+    last = scheduler.state.domains["pool"].queue[-1]
+    found = answers.reply(p.Explain(last.id), ROOT, scheduler).found
+    assert isinstance(found, p.Explained)
+    assert [line for line in found.sentences if "not worked out: on so many nodes" in line]
+    failed = answers.reply(p.Bookings(), ROOT, scheduler)
+    assert failed.outcome == "failed"
+    assert "not all worked out: on so many nodes" in failed.reason
+    assert "again" not in " ".join([*found.sentences, failed.reason])

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from building import alike, described, node_cluster, plugged
 
@@ -13,8 +14,10 @@ from headway.events import Event, JobEnded, JobRequeued, JobStarted, JobSubmitte
 from headway.inquiry.outlook import accuracy_line, history_lines
 from headway.inquiry.reports import PlanAccuracy, PlanChange, PlanHistory
 from headway.scheduler import Scheduler
+from headway.service import plans_over_time as module
 from headway.service.plans_over_time import CHANGES, FEWEST, JUDGED, SAME, PlansOverTime
 from headway.view import Booking
+from headway.view.owed import none_more
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
@@ -172,6 +175,42 @@ def test_what_a_policy_owes_is_made_now_and_then_where_that_is_cheap() -> None:
     site.plans_over_time._owed_each = 1.0
     site.step(90.0, JobEnded(90.0, "b8", "cancelled"), submitted("c", 4, 90.0))
     assert site.plans_over_time.of("c") is None, "too dear"
+
+
+def test_what_is_owed_in_many_pools_takes_no_longer_than_what_is_owed_in_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"p{number}" for number in range(6)]
+    nodes = [
+        msgspec.structs.replace(node, name=f"{name}{node.name}", pools=(name,))
+        for name in names
+        for node in alike(2, 2)
+    ]
+    scheduler = Scheduler(node_cluster(*nodes, pools=tuple(names)), plugged(Conservative(), FirstFit()))
+    jobs = [described(f"{name}-{number}", 4, 1000, pool=name) for name in names for number in range(30)]
+    scheduler.step(0.0, [JobSubmitted(0.0, job) for job in jobs])
+    owed = [view.owed for view in scheduler.views.values()]
+    assert min(owed) > 10
+    record, began = PlansOverTime(), list[float]()
+    # One pool's would be cheap; those of all pools together would not.
+    record._owed_each = 0.1 / (2 * max(owed))
+    record.planned(scheduler)
+    assert [view.owed for view in scheduler.views.values()] == owed
+    # One time for all pools.
+    record._owed_each = 0.0
+    monkeypatch.setattr(module, "short_of_time", lambda seconds: began.append(seconds) or none_more)
+    record.planned(scheduler)
+    assert [view.owed for view in scheduler.views.values()] == owed
+    assert len(began) == 1
+    # What one takes is known as far as any was made.
+    assert record._owed_each == 0.0
+    monkeypatch.undo()
+    record.planned(scheduler)
+    assert [view.owed for view in scheduler.views.values()] == owed, "only now and then"
+    scheduler.step(61.0, [])
+    record.planned(scheduler)
+    assert not any(view.owed for view in scheduler.views.values())
+    assert len(record) > 6
 
 
 def test_fifty_thousand_jobs_take_little_room() -> None:

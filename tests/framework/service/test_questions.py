@@ -509,7 +509,7 @@ def test_bookings_that_a_policy_owes_are_made_for_a_moment_and_the_rest_when_ask
     answers._booking = SpareTime(most=-1.0)
     found = answers.reply(p.Explain("w20"), root, scheduler).found
     assert isinstance(found, p.Explained) and found.job is not None and found.job.planned_start is None
-    assert any("is not worked out yet; ask again" in line for line in found.sentences)
+    assert any("is not worked out yet: that is done from the head" in line for line in found.sentences)
     assert answers.reply(p.Bookings(), root, scheduler).outcome == "failed"
     page = answers.reply(p.Jobs(), root, scheduler).found
     assert isinstance(page, p.JobPage) and len(page.jobs) == 32
