@@ -217,6 +217,7 @@ def test_the_command_says_each_thing_and_counts(config: Config, giving: Pretende
     assert done.exit_code == 0
     done = invoke(config, "--all", "--json")
     assert msgspec.json.decode(done.output, type=Report).outcome == "given back"
+    assert invoke(config, "--all", "--dry-run").output.endswith("would: 2 given back\n")
 
 
 def test_where_giving_back_fails_nothing_says_that_there_is_nothing_to_give_back(

@@ -169,8 +169,17 @@ class LocalFile(HeartbeatFile):
     def check(self) -> Check | None:
         folder = Path(self.path).parent
         with contextlib.suppress(OSError):
-            found = folder.stat()
-            if found.st_mode & (stat.S_IWOTH | stat.S_IWGRP) or found.st_uid not in (0, os.geteuid()):
+            try:
+                found = folder.stat()
+            except FileNotFoundError:
+                said = (
+                    f"{folder} does not exist, so nothing is written, and jobs are left to the batch system"
+                )
+                remedy = f"start headway.service, which makes it, or: install -d {folder} (its user's)"
+                return Check(SUBJECT, False, said, remedy, helps=True).for_driving()
+            # Root may ask for a service that runs as any user.
+            trusted = os.geteuid() == 0 or found.st_uid in (0, os.geteuid())
+            if found.st_mode & (stat.S_IWOTH | stat.S_IWGRP) or not trusted:
                 said = f"others can write into {folder}, and so pretend that headway drives, or does not"
                 return Check(
                     "heartbeat", False, said, f"a folder of headway's own, such as: chmod 755 {folder}"
@@ -316,17 +325,22 @@ def check(options: HeartbeatOptions) -> Check:
     try:
         found, wrong = file.read(), file.check()
     except Failure as error:
-        return Check(SUBJECT, False, str(error), "correct cluster.options.heartbeat", helps=True)
+        remedy = f"move {options.heartbeat} away, or correct cluster.options.heartbeat"
+        return Check(SUBJECT, False, str(error), remedy, helps=True)
     finally:
         file.close()
-    state = _state(read_word(found))
+    state = _state(found)
     return wrong or Check(SUBJECT, True, f"{options.heartbeat} {state}; patience {options.patience} s")
 
 
-def _state(word: Word | None) -> str:
+def _state(text: str) -> str:
+    word = read_word(text)
     if word is None:
-        return "is not written yet, so jobs are not left to headway until it drives"
-    ago = max(0, int(time.time()) - word.at)
+        found = "holds nothing that headway wrote" if text else "is not written yet"
+        return f"{found}, so jobs are not left to headway until it drives"
+    ago = int(time.time()) - word.at
     if not word.drives:
-        return f"says since {ago} s that control was given back"
-    return f"was written {ago} s ago" + (": headway does not drive" if ago > _OLD else "")
+        return f"says since {max(0, ago)} s that control was given back"
+    if ago < -_SKEW:
+        return f"is of the future, by {-ago} s: a clock was set, or headway did not write it"
+    return f"was written {max(0, ago)} s ago" + (": headway does not drive" if ago > _OLD else "")

@@ -59,7 +59,7 @@ _NOTHING = ("", "(null)", "none", "N/A")
 #: How long Slurm is to list jobs that ended, seconds.
 _REMEMBERED = 300
 #: What `check` may say `later` of.
-_LATER = "privilege, SchedulerType, batch_sched_delay, jobs enter held"
+_LATER = "privilege, SchedulerType, batch_sched_delay, jobs enter held, failing open"
 
 
 class SlurmSurvey:

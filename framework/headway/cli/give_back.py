@@ -65,13 +65,16 @@ def command(
     if as_json:
         say_json(report)
     else:
-        say_outcome(report, quiet=if_silent)
+        say_outcome(report, quiet=if_silent, would=would)
+        if report.failed and not if_silent:
+            say("run it again when the cause is gone: it goes on where it was", messages())
     if report.failed:
         raise SystemExit(1)
 
 
-def say_outcome(report: Report, *, quiet: bool = False) -> None:
-    """What giving back came to, below its things; ``quiet``: nothing where nothing was done."""
+def say_outcome(report: Report, *, quiet: bool = False, would: str = "") -> None:
+    """What giving back came to, below its things; ``quiet``: nothing where nothing was done; ``would``: what
+    stands before the count of a dry run."""
     for failure in report.failures:
         say(failure, messages(), style="red")
     counted = Counter(one.result for one in report.things)
@@ -79,10 +82,8 @@ def say_outcome(report: Report, *, quiet: bool = False) -> None:
         return
     said = ", ".join(f"{counted[word]} {word}" for word in ("given back", "left", "failed") if counted[word])
     if said or not report.failures:
-        say(said or "nothing is to be given back")
+        say(would + said if said else "nothing is to be given back")
     if report.outcome == "interrupted":
         say("a daemon drives again: the rest stays with it")
-    if report.failed and not quiet:
-        say("run it again when the cause is gone: it goes on where it was", messages())
     for line in report.left_to_do:
         say(line, messages())

@@ -23,6 +23,7 @@ from headway_adapters.polling.heartbeat import (
     LocalFile,
     RemoteFile,
     Word,
+    check,
     is_silent,
     read_word,
 )
@@ -109,6 +110,41 @@ def test_a_folder_that_others_can_write_into_is_no_place_for_it(tmp_path: Path) 
     tmp_path.chmod(0o777)
     found = file.check()
     assert found is not None and not found.ok and "pretend that headway drives" in found.detail
+
+
+def test_a_folder_that_is_not_there_is_said_with_who_makes_it(tmp_path: Path) -> None:
+    """Nothing can be written there, so jobs would be left to the batch system while headway drives."""
+    found = LocalFile(str(tmp_path / "nowhere" / "heartbeat")).check()
+    assert found is not None and not found.ok and found.driving and found.helps
+    assert f"{tmp_path / 'nowhere'} does not exist" in found.detail
+    assert f"install -d {tmp_path / 'nowhere'}" in found.remedy and "headway.service" in found.remedy
+
+
+def test_root_does_not_know_which_user_is_the_services(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = tmp_path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(
+        Path, "stat", lambda self: os.stat_result((0o40755, 0, 0, 0, owner + 7, 0, 0, 0, 0, 0))
+    )
+    assert LocalFile(str(tmp_path / "heartbeat")).check() is None
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 8)
+    assert LocalFile(str(tmp_path / "heartbeat")).check() is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not written yet"),
+        ("half a li", "holds nothing that headway wrote"),
+        (Word(True, "b", 1, 10**11, 1).text(), "is of the future"),
+    ],
+)
+def test_check_says_what_is_odd_about_the_word(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "heartbeat"
+    path.write_text(text)
+    assert said in check(SlurmOptions(partitions=("batch",), heartbeat=str(path))).detail
 
 
 def test_over_ssh_it_is_written_there_by_plain_commands() -> None:

@@ -16,7 +16,7 @@ from waiting import until
 
 from headway.adapter import Check
 from headway.inputs.shipped import shipped
-from headway_adapters.polling.heartbeat import Word, read_word
+from headway_adapters.polling.heartbeat import LocalFile, Word, read_word
 from headway_adapters.slurm import SlurmOptions, failing_open
 
 WALL = 1_000_000
@@ -220,8 +220,9 @@ def said(text: str, **options: object) -> Check:
     ],
 )  # fmt: skip
 def test_check_says_whether_filter_and_configuration_agree(
-    text: str, options: dict[str, object], ok: bool, words: str, tmp_path: Path
+    text: str, options: dict[str, object], ok: bool, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(LocalFile, "check", lambda self: None)
     found = said(text, **options)
     assert found.ok is ok and words in found.detail
     assert found.ok or found.remedy
