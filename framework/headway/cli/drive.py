@@ -88,6 +88,11 @@ def command(
 
 def _begin(config: Config, config_path: Path, duration: float) -> None:
     """Say what will happen. Raises :class:`Failure` where driving would come to nothing."""
+    from headway.journal.alone import alone
+
+    with alone(config.journal):
+        # Nobody else writes to it, so nobody else drives by this configuration.
+        pass
     _check(config, config_path)
     pools = ", ".join(_pools(config))
     say(f"driving {pools} until {wall_clock(time.time() + duration)}")
