@@ -402,5 +402,5 @@ def test_a_fifth_bundle_is_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(UserError, match="expected at most 4 bundles at a time"):
         commands.submit.callback(  # type: ignore[misc]
             8, 60.0, "batch", "", "slurm", (), "checkpoint-signal", (), "auto", 8, 1.0, 0, 120.0, 1.0, 1.05,
-            1800.0, 15.0, 60.0, 60.0, "", None, "", "", ("true",),
+            1800.0, 15.0, 60.0, 60.0, "", None, "", "", ("true",), as_json=False,
         )  # fmt: skip
