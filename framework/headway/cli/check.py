@@ -150,15 +150,16 @@ def _asked(
 def _show(checks: Sequence[Check], mode: Mode) -> None:
     """A line a check; under what is missing what to do about it."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(show_header=False, box=None, pad_edge=False)
     for overflow in ("ellipsis", "ellipsis", "fold"):
         table.add_column(overflow=overflow)
     for item in checks:
-        word = "[red]FAIL[/]" if not item.ok else "[green]ok[/]" if item.known else "[yellow]?[/]"
+        word = ("FAIL", "red") if not item.ok else ("ok", "green") if item.known else ("?", "yellow")
         if _is_for_later(item, mode):
-            word = "[yellow]later[/]"
-        table.add_row(word, item.subject, _shown(item.detail))
+            word = ("later", "yellow")
+        table.add_row(Text(*word), item.subject, _shown(item.detail))
         if not (item.ok and item.known) and item.remedy:
             table.add_row("", "", f"→ {_shown(item.remedy)}")
     console().print(table)
@@ -310,10 +311,8 @@ def _suits_no_job(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
 
 def _shown(text: str) -> str:
     """One short paragraph, whatever a command printed."""
-    from rich.markup import escape
-
     line = printable(" ".join(text.split()))
-    return escape(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…")
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def _trace(config: Config) -> Check:

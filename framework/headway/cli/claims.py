@@ -39,6 +39,8 @@ def command(folder: Path, write: bool, traces: Path | None) -> None:
     <!-- /claims --> and is the table in that directory's claims.md. Ends with 1 if a table is stale.
     """
     need_report("headway claims")
+    from rich.text import Text
+
     from headway.experiment.stale import State, check_tables
     from headway.report.atomic import writing
 
@@ -48,11 +50,11 @@ def command(folder: Path, write: bool, traces: Path | None) -> None:
         if write and table.state is State.STALE and table.today is not None:
             with writing(table.page) as stream:
                 stream.write(table.today)
-            screen.print(f"[green]written[/]     {table.page}", soft_wrap=True, highlight=False)
+            screen.print(Text(f"{'written':11}", style="green"), table.page, soft_wrap=True)
             continue
         stale += table.state is State.STALE
         where = f"{table.page}:{table.line}" if table.line else str(table.page)
-        screen.print(f"[{STYLES[table.state]}]{table.state:11}[/]", end=" ")
+        screen.print(Text(f"{table.state:11}", style=STYLES[table.state]), end=" ")
         screen.print(f"{where}: {table.why}", markup=False, soft_wrap=True, highlight=False)
     if stale:
         screen.print(f"stale tables: {stale}", markup=False, highlight=False)

@@ -26,7 +26,7 @@ class Collector:
     def __bool__(self) -> bool:
         return bool(self.sentences or self.tables or self.figures)
 
-    def print(self, *objects: Any, markup: bool = True, **_: Any) -> None:
+    def print(self, *objects: Any, **_: Any) -> None:
         """What a console prints: texts, tables, and groups of them."""
         from rich.console import Group
         from rich.table import Table as ScreenTable
@@ -35,9 +35,9 @@ class Collector:
             if isinstance(one, ScreenTable):
                 self._table(one)
             elif isinstance(one, Group):
-                self.print(*one.renderables, markup=markup)
+                self.print(*one.renderables)
             else:
-                self.say(_plain(one, markup))
+                self.say(_plain(one))
 
     def say(self, text: str) -> None:
         """Sentences, a line each."""
@@ -61,7 +61,7 @@ def note(**figures: Any) -> None:
         collector.figures.update(figures)
 
 
-def _plain(shown: Any, markup: bool = True) -> str:
+def _plain(shown: Any) -> str:
     """The text of what a console prints, without colours."""
     from rich.console import Console
     from rich.text import Text
@@ -69,7 +69,7 @@ def _plain(shown: Any, markup: bool = True) -> str:
     if isinstance(shown, Text):
         return shown.plain
     if isinstance(shown, str):
-        return Text.from_markup(shown).plain if markup else shown
+        return shown
     plain = Console(width=Collector.width, color_system=None, force_terminal=False)
     with plain.capture() as text:
         plain.print(shown)

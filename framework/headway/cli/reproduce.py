@@ -69,6 +69,8 @@ def command(
     Rows are written while it runs: if it is ended, the same command with --keep goes on from there.
     Without NAME, lists what can be reproduced.
     """
+    from rich.text import Text
+
     from headway.cli.screen import new_progress
 
     need_report("headway reproduce")
@@ -109,8 +111,10 @@ def command(
         stream.write(claims_page(paper.title, call, claims, said, context.broken))
     for claim in claims:
         style = {"yes": "green", "no": "red"}.get(claim.holds, "yellow")
-        size = f" [yellow]{claim.size}[/]" if claim.size else ""
-        screen.print(f"[{style}]{claim.holds:8}[/] {claim.where}: {claim.paper}: {claim.measured}{size}")
+        line = Text.assemble((f"{claim.holds:8}", style), f" {claim.where}: {claim.paper}: {claim.measured}")
+        if claim.size:
+            line.append(f" {claim.size}", style="yellow")
+        screen.print(line)
     messages().print(f"written: {out}", markup=False)
 
 

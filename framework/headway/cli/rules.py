@@ -68,11 +68,12 @@ def show_rules(screen: Console, found: Sequence[Judged]) -> None:
 
 def _print_rows(screen: Console, rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table as ScreenTable
+    from rich.text import Text
 
     if not rows:
         return
     shown = ScreenTable("rule", "", "", box=None, pad_edge=False, show_header=False)
     for name, outcome, text in rows:
         style = _STYLES.get(outcome, "")
-        shown.add_row(name, f"[{style}]{outcome}[/]" if style else outcome, text.replace("[", r"\["))
+        shown.add_row(name, Text(outcome, style=style), text)
     screen.print(shown)

@@ -25,6 +25,12 @@ _WIDTHS = (40, 1000)
 
 
 class _Console(Console):
+    """A console to which a text is a text: no markup and no names of emoji are looked for in it, since job
+    names and accounts stand in tables too. Styles are those of what is printed (:class:`rich.text.Text`)."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **more)
+
     def render_str(self, text: str, **more: Any) -> Any:
         return super().render_str(printable(text), **more)
 
@@ -38,10 +44,10 @@ def screen(*, stderr: bool) -> Console:
     asked = os.environ.get("COLUMNS", "")
     if asked.isascii() and asked.isdigit() and int(asked[:9]):
         least, most = _WIDTHS
-        return _Console(stderr=stderr, highlight=False, width=min(max(int(asked[:9]), least), most))
-    made = _Console(stderr=stderr, highlight=False, _environ={**os.environ, "COLUMNS": ""})
+        return _Console(stderr=stderr, width=min(max(int(asked[:9]), least), most))
+    made = _Console(stderr=stderr, _environ={**os.environ, "COLUMNS": ""})
     if not made.is_terminal:
-        made = _Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
+        made = _Console(stderr=stderr, width=_PIPED_WIDTH)
     return made
 
 

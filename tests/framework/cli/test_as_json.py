@@ -46,10 +46,10 @@ def test_a_command_without_json_has_no_schema() -> None:
 @printed_json
 def tells(fail: bool) -> None:
     """A command that prints for people."""
-    table = Table("job", "[b]wait[/]", title="Waits")
+    table = Table("job", "wait", title="Waits")
     table.add_row("1", Text("5 s", style="red"))
     say("Two sentences.\nEach a line.")
-    console().print(Group(table, "[green]all is well[/]"))
+    console().print(Group(table, Text("all is well", style="green")))
     say("a remark", messages())
     if fail:
         raise SystemExit(3)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
+from headway.cli.as_json import collecting
 from headway.cli.common import console, say, set_up_log, wall_clock
 from headway.cli.printable import printable
 from headway.config import LogConfig
@@ -44,6 +45,24 @@ def test_sentences_and_tables(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.count("name") == 2
     assert not set(out) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.mark.parametrize("terminal", ["", "1"])
+def test_what_looks_like_markup_is_text(
+    terminal: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", terminal)
+    named = "[red]x[/red] [link=file:///etc/passwd]y[/link] :boom: [/] <b>"
+    table = Table(f"account {named}", title=named)
+    table.add_row(named)
+    console().print(table)
+    console().print(named)
+    out = capsys.readouterr().out
+    assert out.count(named) == 4
+    assert "\x1b[31m" not in out and "\x1b]8" not in out
+    with collecting(as_json=True):
+        console().print(table)
+    assert capsys.readouterr().out.count(named) == 3
 
 
 @pytest.mark.parametrize("time", [258_352_051_501.0, 1e18, 1e300, -1e18])
