@@ -122,7 +122,7 @@ class Wishes(Generic[DetailT, PayloadT]):
         """A job that began has the limit that its start was decided with, although its user made it longer
         while the start was under way: what is planned behind it would be late."""
         found, limit = job.job.request.walltime, flight.limit
-        if limit is None or found < limit + _MINUTE:
+        if limit is None or found <= limit or found - limit < _MINUTE:
             return
         self._log.warning("a limit was made longer while the job was started, and is set back",
                           job=job.job.id, seconds=found, back=limit)  # fmt: skip

@@ -16,16 +16,23 @@ from headway_adapters.slurm import SlurmAdapter, SlurmOptions
 
 #: Job 15 asks for so many minutes.
 PLANNED = 10
+#: As Slurm writes it.
+INFINITE = 4294967295
 
 
 def limits_set(slurm: PretendedSlurm) -> list[str]:
     return [word for argv in slurm.said for word in argv if word.startswith("TimeLimit=")]
 
 
-def started(slurm: PretendedSlurm, minutes: int | None, before: Sequence[d.Decision] = ()) -> list[str]:
+def started(
+    slurm: PretendedSlurm,
+    minutes: int | None,
+    before: Sequence[d.Decision] = (),
+    minutes_before: int = PLANNED,
+) -> list[str]:
     """Job 15 is started, and runs by the next look with a limit of so many minutes (None: as it was); the
     limits that were set."""
-    slurm.jobs[0] = {**slurm.jobs[0], "time_limit": PLANNED}
+    slurm.jobs[0] = {**slurm.jobs[0], "time_limit": minutes_before}
     options = SlurmOptions(partitions=("batch",), poll_interval=0.05, accounting="no")
     with SlurmAdapter(options, transport=slurm) as one:
         one.describe()
@@ -54,3 +61,7 @@ def test_a_limit_that_headway_itself_made_longer_before_the_start_stays() -> Non
     longer = d.SetTimeLimit("15", 3600.0)
     assert started(PretendedSlurm(), 60, [longer]) == ["TimeLimit=60"]
     assert started(PretendedSlurm(), 600, [longer]) == ["TimeLimit=60", "TimeLimit=60"]
+
+
+def test_a_job_without_a_limit_keeps_none() -> None:
+    assert started(PretendedSlurm(), INFINITE, minutes_before=INFINITE) == []
