@@ -350,7 +350,7 @@ def test_giving_back_leaves_no_begin_time_of_ours(held: bool) -> None:
     giving.client = SlurmClient(SlurmOptions(partitions=("batch",)), read_only=False, transport=slurm)
     assert [one.line for one in giving.give_back(("batch",), lambda: True)] == ["job 50: released"]
     # An interruption leaves a mark by which it is found again.
-    mark = "headway:held;nodes=any" if held else "headway:held"
+    mark = "headway:held;nodes=any"
     assert slurm.changes() == [
         ("scontrol", "update", "JobId=50", f"AdminComment={mark}", "StartTime=now"),
         ("scontrol", "release", "50"), ("scontrol", "update", "JobId=50", "AdminComment="),
