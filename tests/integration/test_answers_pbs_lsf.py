@@ -20,7 +20,10 @@ from headway_adapters.commands import Emulator, EmulatorOptions
 pytestmark = pytest.mark.waits
 
 #: What only the daemon says, or only a fresh look.
-OF_ONE_SIDE = ("So says the daemon, ", "The daemon has planned no start ", "It is expected to start at ")
+OF_ONE_SIDE = (
+    "So says the daemon, ", "The daemon has planned no start ", "Its planned start has stood since ",
+    "It is expected to start at ",
+)  # fmt: skip
 
 
 class Site:
