@@ -19,6 +19,7 @@ from headway.inputs.entry_points import entry_points
 from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
+    from headway.experiment.claims_page import Claim
     from headway.experiment.reproduction import Reproduction
 
 GROUP = "headway.reproductions"
@@ -69,8 +70,6 @@ def command(
     Rows are written while it runs: if it is ended, the same command with --keep goes on from there.
     Without NAME, lists what can be reproduced.
     """
-    from rich.text import Text
-
     from headway.cli.screen import new_progress
 
     need_report("headway reproduce")
@@ -109,13 +108,20 @@ def command(
             claims = paper.run(context)
     with writing(out / CLAIMS) as stream:
         stream.write(claims_page(paper.title, call, claims, said, context.broken))
+    _show(claims)
+    messages().print(f"written: {out}", markup=False)
+
+
+def _show(claims: Sequence[Claim]) -> None:
+    """A line a claim: whether it holds, what the paper says, and what was measured."""
+    from rich.text import Text
+
     for claim in claims:
         style = {"yes": "green", "no": "red"}.get(claim.holds, "yellow")
         line = Text.assemble((f"{claim.holds:8}", style), f" {claim.where}: {claim.paper}: {claim.measured}")
         if claim.size:
             line.append(f" {claim.size}", style="yellow")
-        screen.print(line)
-    messages().print(f"written: {out}", markup=False)
+        console().print(line)
 
 
 def reproductions() -> dict[str, EntryPoint]:
