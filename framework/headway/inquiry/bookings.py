@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from headway.errors import Failure
-from headway.inquiry.inquiry import Inquiry, Sees, everything, served_order
+from headway.inquiry.inquiry import Inquiry, Sees, everything, first_served
 from headway.inquiry.pages import page
 from headway.inquiry.reports import BookingPage, BookingReport, finite
 from headway.model import Placement
@@ -91,7 +91,7 @@ def planned_head(scheduler: Scheduler, domain: Domain) -> Planned | None:
     view = scheduler.views[domain.name]
     if not domain.queue or scheduler.wished or domain.news.due:
         return None
-    head = served_order(scheduler, domain)[0]
+    head = first_served(scheduler, domain)
     if head.veto or head.processors > head.pool.total or is_made(view, head):
         return None
     generator = view.rng.bit_generator

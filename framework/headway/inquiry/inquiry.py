@@ -10,6 +10,7 @@ from functools import cached_property
 from headway.decisions import Decision, Start
 from headway.scheduler import Scheduler, plain_clock
 from headway.state import Domain, Job, State, Status
+from headway.state.queues import stands_in
 from headway.view.owed import Check, all_of_them
 
 #: Whether the asking user may know of a job.
@@ -134,3 +135,13 @@ def served_order(scheduler: Scheduler, domain: Domain) -> Sequence[Job]:
     waiting = dict.fromkeys(domain.queue)
     served = [job for job in scheduler.views[domain.name].queue if job in waiting]
     return list(dict.fromkeys([*served, *waiting]))
+
+
+def first_served(scheduler: Scheduler, domain: Domain) -> Job:
+    """The first job of :func:`served_order`, which is not made for that; the queue is not empty."""
+    queue = domain.queue
+    if scheduler.reorders:
+        for job in scheduler.views[domain.name].queue:
+            if job.status is Status.PENDING and stands_in(queue, job):
+                return job
+    return queue[0]

@@ -18,7 +18,7 @@ import numpy as np
 
 from headway.events import Event, JobEnded, JobRequeued, JobStarted
 from headway.inquiry.bookings import planned_head
-from headway.inquiry.inquiry import served_order
+from headway.inquiry.inquiry import first_served
 from headway.inquiry.reports import PlanAccuracy, PlanChange, PlanHistory
 from headway.scheduler import Scheduler
 from headway.state import State, Status
@@ -145,7 +145,7 @@ class PlansOverTime:
         for domain in scheduler.state.domains.values():
             if not domain.queue:
                 continue
-            head = served_order(scheduler, domain)[0]
+            head = first_served(scheduler, domain)
             known, due = self._heads.get(domain.name, ("", now))
             if head.id != known or now >= due:
                 self._heads[domain.name] = head.id, now + SAME

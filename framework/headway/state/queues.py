@@ -263,3 +263,12 @@ def place_of(queue: Sequence[Job], job: Job) -> int:
     sorted."""
     at = bisect_left(queue, job.order, key=_order)
     return at if at < len(queue) and queue[at] is job else queue.index(job)
+
+
+def stands_in(queue: Sequence[Job], job: Job) -> bool:
+    """Whether a job is in a queue. As fast as :func:`place_of`."""
+    try:
+        place_of(queue, job)
+    except ValueError:
+        return False
+    return True

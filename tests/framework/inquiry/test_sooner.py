@@ -9,11 +9,12 @@ import msgspec
 import pytest
 from building import alike, described, node_cluster, plugged
 
-from headway.events import Event, JobStarted, JobSubmitted
+from headway.events import Event, JobHeld, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.inquiry import Inquiry, explain
 from headway.inquiry import sooner as module
 from headway.inquiry.before import before, before_in_words
+from headway.inquiry.inquiry import first_served, served_order
 from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.outlook import sooner_line
 from headway.inquiry.planned import PlannedStarts
@@ -268,6 +269,12 @@ def test_the_order_is_that_in_which_the_last_cycle_served_the_jobs() -> None:
     assert job_report(inquiry, scheduler.state.jobs["b"]).position == 2
     said = explain(scheduler, "a", plain_clock)
     assert any(line.startswith("It is number 3 of 3 in the queue") for line in said)
+    (domain,) = scheduler.state.domains.values()
+    assert first_served(scheduler, domain).id == "c"
+    # What left the queue since is passed over.
+    scheduler.follow(2.0, [JobHeld(2.0, "c")])
+    assert first_served(scheduler, domain) is served_order(scheduler, domain)[0]
+    assert first_served(scheduler, domain).id == "b"
 
 
 @pytest.mark.parametrize("seed", range(4))
