@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import yaml
 
@@ -21,6 +21,23 @@ class Key(NamedTuple):
     name: str
     value: Any
     comment: str
+
+
+class _Pace(Protocol):
+    """Options of an adapter that polls."""
+
+    poll_interval: float
+    command_timeout: float
+    start_timeout: float
+
+
+def pace(defaults: _Pace, start: str) -> list[Key]:
+    """The keys that all polling adapters have. ``start``: what ``start_timeout`` waits for."""
+    return [
+        Key("poll_interval", defaults.poll_interval, "seconds between two looks"),
+        Key("command_timeout", defaults.command_timeout, "seconds until a command counts as unanswered"),
+        Key("start_timeout", defaults.start_timeout, f"seconds for {start}"),
+    ]
 
 
 def inline(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from headway_adapters.lsf import cluster_listing
 from headway_adapters.lsf.client import LsfClient
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.site_init.asking import bin_dir, one_line, options_with, takeable
-from headway_adapters.site_init.configuration import Key, configuration
+from headway_adapters.site_init.configuration import Key, configuration, pace
 from headway_adapters.site_init.page import (
     Service,
     Step,
@@ -50,11 +51,8 @@ class LsfSurvey:
         if "environment" not in reach and "ssh" not in reach and (environment := _environment(reach)):
             reach["environment"] = environment
         checked = options_with(LsfOptions, reach, self.pools_word, ["x"])
-        client = LsfClient(checked, read_only=True)
-        try:
+        with closing(LsfClient(checked, read_only=True)) as client:
             return _asked(client, checked, reach)
-        finally:
-            client.close()
 
 
 class AskedLsf:
@@ -69,9 +67,7 @@ class AskedLsf:
         keys = [
             Key("queues", list(pools), "jobs of other queues are never touched"),
             Key("flavour", defaults.flavour, "auto, ibm or openlava"),
-            Key("poll_interval", defaults.poll_interval, "seconds between two looks"),
-            Key("command_timeout", defaults.command_timeout, "seconds until a command counts as unanswered"),
-            Key("start_timeout", defaults.start_timeout, "seconds for a forced job to run"),
+            *pace(defaults, "a forced job to run"),
         ]
         plugins = [("easy", "the policy"), ("first-fit", "the placement")]
         return configuration(self.seen, "lsf", keys, plugins, place)

@@ -11,6 +11,7 @@ import re
 import shlex
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.site_import.command import imported
 from headway_adapters.site_import.found import Imported, Line, read_lines
 from headway_adapters.site_init.asking import bin_dir, from_environment, one_line, options_with, takeable
-from headway_adapters.site_init.configuration import Key, configuration
+from headway_adapters.site_init.configuration import Key, configuration, pace
 from headway_adapters.site_init.page import (
     Service,
     Step,
@@ -64,11 +65,8 @@ class PbsSurvey:
         reach = {**options, **bin_dir(options, self.folders(), self.programs[0])}
         reach |= from_environment(reach, pbs_conf="PBS_CONF_FILE")
         checked = options_with(PbsOptions, reach, self.pools_word, ["x"])
-        client = PbsClient(checked, read_only=True)
-        try:
+        with closing(PbsClient(checked, read_only=True)) as client:
             return _asked(client, checked, reach)
-        finally:
-            client.close()
 
 
 class AskedPbs:
@@ -88,9 +86,7 @@ class AskedPbs:
         keys = [
             Key("queues", list(pools), "jobs of other queues are never touched"),
             Key("flavour", defaults.flavour, "auto, openpbs, pbspro or torque"),
-            Key("poll_interval", defaults.poll_interval, "seconds between two looks"),
-            Key("command_timeout", defaults.command_timeout, "seconds until a command counts as unanswered"),
-            Key("start_timeout", defaults.start_timeout, "seconds for a started job to run"),
+            *pace(defaults, "a started job to run"),
             Key(
                 "commands_per_minute",
                 defaults.commands_per_minute,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from headway_adapters.site_init.asking import (
     options_with,
     takeable,
 )
-from headway_adapters.site_init.configuration import Key, configuration
+from headway_adapters.site_init.configuration import Key, configuration, pace
 from headway_adapters.site_init.page import (
     Service,
     Step,
@@ -75,11 +76,9 @@ class SlurmSurvey:
     def ask(self, options: Mapping[str, Any]) -> AskedSlurm:
         reach = {**options, **bin_dir(options, self.folders(), self.programs[0])}
         reach |= from_environment(reach, slurm_conf="SLURM_CONF")
-        client = SlurmClient(options_with(SlurmOptions, reach, self.pools_word, ["x"]), read_only=True)
-        try:
+        checked = options_with(SlurmOptions, reach, self.pools_word, ["x"])
+        with closing(SlurmClient(checked, read_only=True)) as client:
             return _asked(client, reach)
-        finally:
-            client.close()
 
 
 class AskedSlurm:
@@ -96,9 +95,7 @@ class AskedSlurm:
         defaults = SlurmOptions(partitions=tuple(pools))
         keys = [
             Key("partitions", list(pools), "jobs of other partitions are never touched"),
-            Key("poll_interval", defaults.poll_interval, "seconds between two looks"),
-            Key("command_timeout", defaults.command_timeout, "seconds until a command counts as unanswered"),
-            Key("start_timeout", defaults.start_timeout, "seconds for a released job to start"),
+            *pace(defaults, "a released job to start"),
             Key("accounting", "yes" if self._accounts else "auto", "look ended jobs up with sacct"),
             Key(
                 "hold_marker", defaults.hold_marker, 'AdminComment="hold: why" keeps headway away from a job'
