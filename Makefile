@@ -75,7 +75,7 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,ssh,security,test,fast,cluster,postgres,parquet]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,ssh,security,test,fast,cluster,postgres,parquet,api,top]'
 	touch $@
 
 # Source distribution and wheel, and whether a package index takes them.
