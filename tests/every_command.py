@@ -69,6 +69,7 @@ LINES = (
     "init --set bin_dir=.",
     "schema",
     "schema status",
+    "serve --help",
     "status -c site.yaml",
     "datasets -c site.yaml",
     "elastic 5 --extend 30m -c site.yaml",
@@ -134,6 +135,7 @@ NO_JSON = {
     "node-agent watch": "each of its lines is JSON",
     "protect": "its output is that of the command that it runs",
     "schema": "it prints JSON",
+    "serve": "it serves until it is told to end",
     "run": "a daemon: its log can be JSON (log.format)",
 }
 

@@ -74,8 +74,12 @@ def shown(default: Any) -> Any:
     return default.value if isinstance(default, enum.Enum) else default
 
 
+#: The pages whose tables tell the configuration's keys.
+PAGES_OF_KEYS = ("configuration.md", "sites.md", "interfaces.md")
+
+
 def test_every_key_is_explained_with_its_default():
-    pages = PAGES["configuration.md"] + PAGES["sites.md"]
+    pages = "".join(PAGES[name] for name in PAGES_OF_KEYS)
     rows = re.findall(r"^\| `([a-z_.\[\]]+)` \| (\S.*?) \| \S", pages, re.MULTILINE)
     documented = dict(rows)
     expected = modelled(Config)

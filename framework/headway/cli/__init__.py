@@ -23,6 +23,7 @@ _COMMANDS = {
     "drive": ("operate", "drive", "Drive for a time, then give everything back: a first try."),
     "give-back": ("operate", "give_back", "Give control back to the batch system."),
     "status": ("operate", "status", "Report on the running daemon."),
+    "serve": ("operate", "serve", "Serve the page and the interface over HTTP."),
     "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),
     "schema": ("operate", "schema", "JSON schema of the configuration file, or of --json."),
     "journal": ("operate", "journal", "Look after the journal: info, check, prune, copies."),

@@ -128,6 +128,10 @@ class ServiceConfig(Section):
         default_factory=list,
         description="users that may command all jobs, besides root and the daemon's own user",
     )
+    speakers: list[str] = pydantic.Field(
+        default_factory=list,
+        description="users that may ask on behalf of other users: the one that `headway serve` runs as",
+    )
     private: bool = pydantic.Field(
         default=True,
         description="users are told of their own jobs only; false: of all jobs. Operators are told of all",

@@ -102,6 +102,7 @@ class Users:
             path,
             self.inbox,
             operators=config.operators,
+            speakers=config.speakers,
             timeout=config.timeout,
             limits=Limits(users, operators),
             bound=bound,

@@ -1,4 +1,4 @@
-"""Libraries that the daemon does without: for reports and statistics, SSH, clusters, protection.
+"""Libraries that the daemon does without: for reports, SSH, clusters, protection, HTTP, terminals.
 
 The libraries of the extra ``report`` are three fifths of a full installation; a daemon runs without them.
 """
@@ -18,7 +18,12 @@ _EXTRAS: Mapping[str, Mapping[str, str]] = {
     "security": {"cryptography": "cryptography"},
     "cluster": {"distributed": "Dask (distributed)"},
     "parquet": {"pyarrow": "pyarrow"},
-}
+    "api": {
+        "jwt": "PyJWT", "prometheus_client": "prometheus-client", "starlette": "Starlette",
+        "uvicorn": "uvicorn",
+    },
+    "top": {"textual": "Textual"},
+}  # fmt: skip
 
 
 def need_report(what: str) -> None:
@@ -49,6 +54,16 @@ def need_cluster(what: str) -> None:
 def need_parquet(what: str) -> None:
     """The same for results as Parquet."""
     _need(what, "parquet")
+
+
+def need_api(what: str) -> None:
+    """The same for the interface over HTTP and its metrics."""
+    _need(what, "api")
+
+
+def need_top(what: str) -> None:
+    """The same for the daemon in a terminal."""
+    _need(what, "top")
 
 
 def extra_of(error: Exception) -> str:

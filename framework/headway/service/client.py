@@ -17,7 +17,11 @@ _PATIENCE = 3.0
 
 
 def ask(
-    path: Path, request: protocol.AnyRequest, *, timeout: float = 45.0, patience: float = _PATIENCE
+    path: Path,
+    request: protocol.AnyRequest | protocol.OnBehalf,
+    *,
+    timeout: float = 45.0,
+    patience: float = _PATIENCE,
 ) -> Reply:
     """Ask the daemon; :class:`Failure` if there is none or it does not answer within ``timeout`` seconds.
     ``patience``: for so many seconds a daemon is waited for that is not there."""

@@ -188,6 +188,15 @@ Question = (
 AnyRequest = Elastic | Reserve | Unreserve | Plugin | Status | Question
 
 
+class OnBehalf(_Request, frozen=True):
+    """What a user asks through another program that knows who the user is: ``headway serve``. The daemon
+    takes this from root, its own user and ``service.speakers`` alone, and serves it as if the user had asked,
+    but never as root or as itself."""
+
+    user: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+    asked: AnyRequest
+
+
 class OutageReport(msgspec.Struct, frozen=True):
     """A cluster that does not answer, since when (absolute seconds), and why."""
 
@@ -314,11 +323,11 @@ class Outcome(msgspec.Struct, frozen=True):
     reason: str
 
 
-_request = msgspec.json.Decoder(AnyRequest)
+_request = msgspec.json.Decoder(AnyRequest | OnBehalf)
 _reply = msgspec.json.Decoder(Reply)
 
 
-def read_request(line: bytes) -> AnyRequest:
+def read_request(line: bytes) -> AnyRequest | OnBehalf:
     """A request; :class:`msgspec.DecodeError` says what is wrong with it."""
     return _request.decode(line)
 
@@ -328,6 +337,6 @@ def read_reply(line: bytes) -> Reply:
     return _reply.decode(line)
 
 
-def write(message: AnyRequest | Reply) -> bytes:
+def write(message: AnyRequest | OnBehalf | Reply) -> bytes:
     """A message as its line."""
     return msgspec.json.encode(message) + b"\n"

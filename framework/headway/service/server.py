@@ -18,7 +18,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,8 @@ from headway.service.protocol import Reply
 #: Connections at a time: in all, and of one user.
 MAX_CLIENTS = 64
 MAX_PER_USER = 16
+#: Of a program that asks on behalf of many users, so that some are left for users of this machine.
+MAX_PER_SPEAKER = 48
 #: Between two words in the log about a user that asks too often, seconds.
 _SCOLD_PAUSE = 60.0
 #: Between two looks whether the socket is still there, seconds.
@@ -98,6 +100,7 @@ class Server:
         inbox: Inbox,
         *,
         operators: Collection[str] = (),
+        speakers: Collection[str] = (),
         timeout: float = 30.0,
         client_timeout: float = 10.0,
         limits: Limits | None = None,
@@ -107,7 +110,7 @@ class Server:
         log: Any = None,
     ) -> None:
         """Binds ``path`` at once, unless an earlier server has left it ``bound``. ``operators`` are users
-        besides root and the daemon's own.
+        besides root and the daemon's own; ``speakers`` may ask on behalf of other users.
 
         ``timeout``: seconds that a request waits for its cycle; ``client_timeout``: that a client may
         take to say its line, and to read its reply; ``limits``: how often a user may ask; ``look_after``:
@@ -117,11 +120,13 @@ class Server:
         self.path = path
         self._inbox = inbox
         self._operators = frozenset(operators)
+        self._speakers = frozenset(speakers)
         self._timeout = timeout
         self._client_timeout = client_timeout
         self._limits = limits if limits is not None else Limits()
-        #: User id -> when it was logged last that the user asks too often (monotonic clock).
-        self._scolded: dict[int, float] = {}
+        #: User (id, or name of one that another program speaks for) -> when it was logged last that the user
+        #: asks too often (monotonic clock).
+        self._scolded: dict[Hashable, float] = {}
         self._credentials = credentials
         self._log = log if log is not None else structlog.get_logger("headway.service")
         self._clients: set[_Client] = set()
@@ -259,8 +264,7 @@ class Server:
             connection.close()
             return
         client = _Client(connection, uid, time.monotonic() + self._client_timeout)
-        mine = sum(other.uid == uid for other in self._clients)
-        if len(self._clients) >= MAX_CLIENTS or mine >= MAX_PER_USER:
+        if len(self._clients) >= MAX_CLIENTS or self._has_enough(uid):
             with contextlib.suppress(OSError):
                 busy = Reply("failed", "too many requests at a time; try again")
                 connection.send(protocol.write(busy))
@@ -268,6 +272,11 @@ class Server:
             return
         self._clients.add(client)
         self._selector.register(connection, selectors.EVENT_READ, client)
+
+    def _has_enough(self, uid: int) -> bool:
+        """Whether a user has as many connections as one may have; a speaker has those of many users."""
+        mine = sum(other.uid == uid for other in self._clients)
+        return mine >= MAX_PER_USER and (mine >= MAX_PER_SPEAKER or user_name(uid) not in self._speakers)
 
     def _read(self, client: _Client) -> None:
         try:
@@ -288,29 +297,45 @@ class Server:
             self._take(client, line)
 
     def _take(self, client: _Client, line: bytes) -> None:
-        user = user_name(client.uid)
-        operator = client.uid in (0, os.geteuid()) or user in self._operators
-        if not self._limits.take(client.uid, operator):
-            self._too_often(client, user, operator)
-            return
+        speaker = user_name(client.uid)
         try:
             request = protocol.read_request(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            self._answer(client, Reply("failed", f"not a request: {error}"))
+            request = None
+            wrong = f"not a request: {error}"
+        itself = client.uid in (0, os.geteuid())
+        if isinstance(request, protocol.OnBehalf) and (itself or speaker in self._speakers):
+            user, request = request.user, request.asked
+            operator = user in self._operators
+            who: Hashable = user
+        else:
+            user, who = speaker, client.uid
+            operator = itself or user in self._operators
+        if not self._limits.take(who, operator):
+            self._too_often(client, who, user, operator)
+            return
+        if request is None:
+            self._answer(client, Reply("failed", wrong))
+            return
+        if isinstance(request, protocol.OnBehalf):
+            text = f"user {speaker} may not ask on behalf of others (service.speakers)"
+            self._answer(client, Reply("refused", text))
             return
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))
         if not isinstance(request, protocol.Status | protocol.Question):
-            self._log.info("request", by=user, operator=operator, asked=msgspec.to_builtins(request))
+            through = {"through": speaker} if who is user else {}
+            asked = msgspec.to_builtins(request)
+            self._log.info("request", by=user, operator=operator, asked=asked, **through)
         client.future.add_done_callback(lambda _: self._came(client))
 
-    def _too_often(self, client: _Client, user: str, operator: bool) -> None:
+    def _too_often(self, client: _Client, who: Hashable, user: str, operator: bool) -> None:
         """Refuse, and count it. No journal, and hardly a word in the log: both would fill up."""
         self._inbox.limited(user)
         allowed = self._limits.of(operator)
         now = time.monotonic()
-        if now >= self._scolded.get(client.uid, -math.inf) + _SCOLD_PAUSE:
-            self._scolded[client.uid] = now
+        if now >= self._scolded.get(who, -math.inf) + _SCOLD_PAUSE:
+            self._scolded[who] = now
             self._log.warning("a user asks too often and is refused", by=user, burst=allowed.burst,
                               rate=allowed.rate)  # fmt: skip
         text = f"too many requests: at most {allowed.burst} at once and {allowed.rate:g} a second, no more"

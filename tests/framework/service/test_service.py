@@ -35,6 +35,7 @@ from headway.scheduler import Scheduler
 from headway.service import Inbox, Peer, Server
 from headway.service import protocol as p
 from headway.service.client import ask
+from headway.service.limits import Allowance, Limits
 from headway_plugins.elasticity.commands import Elastic, ElasticOptions
 from headway_plugins.policies.easy import Easy
 
@@ -99,7 +100,7 @@ class Daemon:
         self.thread = threading.Thread(target=self.engine.run)
         self.thread.start()
 
-    def ask(self, request: p.AnyRequest, uid: int = ME) -> p.Reply:
+    def ask(self, request: p.AnyRequest | p.OnBehalf, uid: int = ME) -> p.Reply:
         self.uid = uid
         return ask(self.path, request, timeout=HANG)
 
@@ -184,6 +185,28 @@ def test_somebody_elses_job_is_refused_and_an_operator_is_not(daemon: Callable[.
     assert reply.outcome == "refused" and "a" in reply.reason
     assert not any(isinstance(d, SetTimeLimit) for d in ours.adapter.applied)
     assert ours.ask(p.Elastic("a", "ET", 50), uid=777).outcome == "accepted"
+
+
+def test_a_speaker_asks_on_behalf_of_others_and_nobody_else_does(daemon: Callable[..., Daemon]) -> None:
+    ours = daemon(submitted(user="alice"), speakers=["uid:777"], operators=["bob"])
+    for user, outcome in (
+        ("mallory", "refused"),
+        ("root", "refused"),
+        ("alice", "accepted"),
+        ("bob", "accepted"),
+    ):
+        said = ours.ask(p.OnBehalf(user, p.Elastic("a", "ET", 50)), uid=777)
+        assert said.outcome == outcome, (user, said)
+    refused = ours.ask(p.OnBehalf("alice", p.Elastic("a", "ET", 50)), uid=OTHER)
+    assert (refused.outcome, "service.speakers" in refused.reason) == ("refused", True)
+
+
+def test_what_a_speaker_asks_counts_for_the_user(daemon: Callable[..., Daemon]) -> None:
+    ours = daemon(submitted(), speakers=["uid:777"], limits=Limits(Allowance(2, 0.001), Allowance(2, 0.001)))
+    asked = [
+        ours.ask(p.OnBehalf(user, p.Status()), uid=777).outcome for user in ("alice", "alice", "alice", "bob")
+    ]
+    assert asked == ["accepted", "accepted", "failed", "accepted"]
 
 
 def test_a_request_that_no_plugin_serves_is_refused(daemon: Callable[..., Daemon]) -> None:

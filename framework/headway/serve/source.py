@@ -1,0 +1,75 @@
+"""Where the interface's answers come from."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from headway.errors import Failure
+from headway.service import protocol
+from headway.service.protocol import AnyRequest, OnBehalf, Reply
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The user that asks, and what the way by which the user came allows: a token may allow less than the
+    user may do."""
+
+    user: str
+    #: Of "read", "user" (acts on the own jobs), "operator" (acts on all, if the user is an operator).
+    scopes: frozenset[str] = frozenset({"read"})
+    #: It is the user of this process, as the daemon sees by itself, with all rights of that user.
+    itself: bool = False
+
+
+class Source(Protocol):
+    """What answers requests."""
+
+    async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
+        """The answer, as far as the caller's user may know it; :class:`Failure` if there is none."""
+        ...
+
+
+@dataclass
+class DaemonSource:
+    """The daemon itself, asked by its local socket on behalf of each user."""
+
+    socket: Path
+    #: Seconds within which it answers.
+    timeout: float = 15.0
+    #: Requests on their way; the daemon takes no more from one program.
+    at_once: int = 16
+    _turns: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turns = asyncio.Semaphore(self.at_once)
+
+    async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
+        try:
+            async with self._turns, asyncio.timeout(self.timeout):
+                return await self._asked(request if caller.itself else OnBehalf(caller.user, request))
+        except TimeoutError as error:
+            raise Failure(f"the daemon does not answer within {self.timeout:g} s") from error
+        except OSError as error:
+            raise Failure(f"no daemon answers at {self.socket}: {error.strerror or error}") from error
+
+    async def _asked(self, request: AnyRequest | OnBehalf) -> Reply:
+        reader, writer = await asyncio.open_unix_connection(self.socket, limit=protocol.MAX_REPLY + 1)
+        try:
+            writer.write(protocol.write(request))
+            await writer.drain()
+            line = await reader.readline()
+        except ValueError as error:
+            raise Failure(f"the daemon's answer has more than {protocol.MAX_REPLY} bytes") from error
+        finally:
+            writer.close()
+        if not line.endswith(b"\n"):
+            raise Failure("the daemon ended before it answered")
+        try:
+            return protocol.read_reply(line)
+        except msgspec.DecodeError as error:
+            raise Failure(f"the daemon's answer is none of this version: {error}") from error
