@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import structlog
 from batch_servers import BatchServer, find_launcher, is_promised, why_missing
-from distribution import Group, in_turn
+from distribution import Group, Turns, in_turn
 from hypothesis import HealthCheck, settings
 from postgres_server import PostgresServer, programs
 from sshd import Sshd, missing
@@ -85,6 +85,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(report.longreprtext)
         for title, said in report.sections:
             terminalreporter.write_line(f"--- {title}\n{said[-LOG_TAIL:]}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Turns | None:
+    return Turns(config, log) if config.option.dist == "loadgroup" else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdist.scheduler import LoadGroupScheduling
+
 
 @dataclass(frozen=True)
 class Group:
@@ -22,3 +24,15 @@ class Group:
 def in_turn(groups: Sequence[Group]) -> list[str]:
     """Their names, the group that takes longest first."""
     return [group.name for group in sorted(groups, key=lambda group: (not group.long, -group.tests))]
+
+
+class Turns(LoadGroupScheduling):  # type: ignore[misc]
+    """Groups of tests as `--dist loadgroup` hands them out, and a run that ends if a worker crashes.
+
+    The worker in its place gets one group. If that has a single test, the worker waits with it for the next
+    group, or to hear that there is none.
+    """
+
+    def schedule(self) -> None:
+        super().schedule()
+        super().schedule()

@@ -17,6 +17,8 @@ from pathlib import Path
 NONE = 5
 #: Seconds between two looks at a run that goes on.
 PAUSE = 0.5
+#: Seconds after which a test hangs: its worker says where, and ends.
+HANGS = 1800
 
 
 def main() -> int:
@@ -30,7 +32,9 @@ def main() -> int:
     def command(kind: str, workers: str, *more: str) -> list[str]:
         return [
             sys.executable, "-m", "pytest", "-m", f"{kind} and {told.marks}", "-n", workers,
-            "--dist", "loadgroup", "--no-loadscope-reorder", *more, *told.more,
+            "--dist", "loadgroup", "--no-loadscope-reorder", "--max-worker-restart", "2",
+            "-o", f"faulthandler_timeout={HANGS}", "-o", "faulthandler_exit_on_timeout=true",
+            *more, *told.more,
         ]  # fmt: skip
 
     print("The tests that wait for a batch system run beside these; their report follows.", flush=True)
