@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 DEBIAN = ROOT / "packaging" / "debian"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 #: Library of a requirement -> its Debian package, where that is not ``python3-NAME``.
-CALLED = {"pyyaml": "python3-yaml"}
+CALLED = {"pyjwt": "python3-jwt", "pyyaml": "python3-yaml"}
 #: Debian 13 has no package of it.
 NOT_IN_DEBIAN = {"pyarrow"}
-#: Not for those that use headway.
-NOT_OFFERED = {"test"}
+#: Not for those that use headway: what is done in a checkout.
+NOT_OFFERED = {"docs", "test"}
 
 
 def packages_of(field: str) -> dict[str, str]:
