@@ -17,13 +17,22 @@ NAMES = ("lua5.1", "lua5.4", "lua5.3")
 HEARTBEAT = "/run/headway/heartbeat"
 #: What slurmctld gives the script, and a system whose files and clocks are a table.
 _AROUND = """
-slurm = { SUCCESS = 0, log_info = function(form, ...) LOGGED = string.format(form, ...) end }
-FILES, NOW = {}, 0
-io.open = function(path)
+slurm = { SUCCESS = 0, jobs = {}, log_info = function(form, ...) LOGGED = string.format(form, ...) end }
+slurm.log_error = slurm.log_info
+slurm.log_user = function(form, ...) ANSWER = string.format(form, ...) end
+FILES, NOW, ANSWER = {}, 0, ""
+io.open = function(path, mode)
+   if mode == "w" then
+      if FULL then return nil end
+      return {
+         write = function(file, text) FILES[path] = text return file end, close = function() return true end,
+      }
+   end
    local text = FILES[path]
    if text == nil then return nil end
    return { read = function(_, most) return string.sub(text, 1, most) end, close = function() end }
 end
+os.rename = function(old, new) FILES[new], FILES[old] = FILES[old], nil return true end
 os.time = function() return NOW end
 """
 
@@ -98,12 +107,19 @@ class LuaFilter:
         assert said in ("0headway:new", "nil"), said
         return said != "nil"
 
-    def modify(self, job: dict[str, Any], change: dict[str, Any]) -> dict[str, str]:
-        """The job's user changes it; what becomes of the change."""
+    def ask(self, question: str, user: int = 0) -> str:
+        """What a daemon is answered."""
+        return self.do(
+            f"local code = slurm_job_submit({{ comment = {_quoted(question)} }}, {{}}, {user}) "
+            'assert(code ~= 0) local said = ANSWER ANSWER = "" return said'
+        )
+
+    def modify(self, job: dict[str, Any], change: dict[str, Any], user: int = 1000) -> dict[str, str]:
+        """The job's user, or another, changes it; what becomes of the change."""
         record = {"partition": "batch", "user_id": 1000, "job_state": 0, "job_id": 7, **job}
         said = self.do(
             f"local change = {_table(change)} "
-            f"local code = slurm_job_modify(change, {_table(record)}, {{}}, 1000) "
+            f"local code = slurm_job_modify(change, {_table(record)}, {{}}, {user}) "
             'local said = "code=" .. code '
             'for key, value in pairs(change) do said = said .. "\\n" .. key .. "=" .. tostring(value) end '
             "return said"

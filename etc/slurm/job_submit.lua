@@ -17,6 +17,11 @@
 -- that kind becomes a word in the job's comment, which headway reads: its user has released it. So does a
 -- user's "scontrol hold" of a job that headway holds, of which Slurm takes no note.
 --
+-- Of several daemons the last that took over has the highest number (its epoch), and each of its writes carries
+-- it at the end of a job's AdminComment, which only administrators can write: "headway:held;epoch=7". A write with
+-- a lower number than the highest that was heard comes from a daemon that was paused, and is refused. Writes
+-- without one, of people and of "headway give-back", are not.
+--
 -- While headway drives it says so in a file (HEARTBEAT). When nothing was heard for PATIENCE seconds, new jobs
 -- are left to Slurm, and so are users' own holds, until headway is heard again.
 
@@ -38,6 +43,13 @@ local HEARTBEAT = "/run/headway/heartbeat"
 -- After so many seconds without a word in it new jobs are left to Slurm (cluster.options.patience); 0: never.
 local PATIENCE = 300
 
+-- A file that this script writes: the highest epoch, for slurmctld's next start. It belongs into a folder that only
+-- SlurmUser may write to, such as StateSaveLocation; "": the marks of jobs tell it alone.
+local FENCE = "/var/lib/slurm/slurmctld/headway.epoch"
+
+-- The users (numbers) that headway runs as: theirs alone are epochs that are higher than those before.
+local LEADERS = { [0] = true }
+
 -- slurmctld has just started, and an old word says little: headway, too, had no answer for a while. So many
 -- seconds are left to it.
 local GRACE = 60
@@ -49,7 +61,10 @@ local RELEASED = "headway:released"
 local USER_HOLD = "headway:user-hold"
 local PENDING = 0
 local NO_VAL = 4294967294
+local INFINITE = 4294967295
 local ACCESS_DENIED = 2002
+-- No error of Slurm's: headway knows by it that another daemon has taken over.
+local SUPERSEDED = 27182
 
 local function partition_of(job_desc, part_list)
    if job_desc.partition ~= nil and job_desc.partition ~= "" then
@@ -175,6 +190,115 @@ local function is_silent()
    return silent
 end
 
+-- The highest epoch; nil: not looked for yet. Which daemon has it, by a word of its own; "": not known.
+local highest, leader = nil, ""
+-- When its daemon was heard last, by the clock that is never set; nil: not since this script was loaded.
+local led = nil
+local is_saved = true
+
+-- The epoch in a mark of headway's; nil: none.
+local function epoch_of(note)
+   if note == nil or (string.sub(note, 1, 8) ~= "headway:" and not string.find(note, ": by headway", 1, true)) then
+      return nil
+   end
+   return tonumber(string.match(note, ";epoch=(%d+)$"))
+end
+
+-- The highest epoch that was heard, also by the script before this one.
+local function heard_epoch()
+   if highest == nil then
+      local epoch, name = string.match(FENCE ~= "" and text_of(FENCE) or "", "^(%d+) (%w*)")
+      highest, leader = tonumber(epoch) or 0, name or ""
+      for _, job in pairs(slurm.jobs or {}) do
+         local marked = epoch_of(job.admin_comment)
+         if marked ~= nil and marked > highest then
+            highest, leader = marked, ""
+         end
+      end
+   end
+   return highest
+end
+
+local function save()
+   if FENCE == "" then
+      return
+   end
+   local file = io.open(FENCE .. ".new", "w")
+   local done = file ~= nil and file:write(string.format("%d %s\n", highest, leader)) ~= nil
+   done = file ~= nil and file:close() and done and os.rename(FENCE .. ".new", FENCE)
+   if not done and is_saved then
+      slurm.log_error("headway: %s cannot be written: after a restart the marks of jobs tell the epoch", FENCE)
+   end
+   is_saved = done and true or false
+end
+
+local function takes_over(epoch, name)
+   highest, leader = epoch, name
+   save()
+   slurm.log_info("headway: epoch %d", epoch)
+end
+
+-- What a daemon asks by "sbatch --test-only --comment": the highest epoch, or to have it. It is answered by a
+-- message, and no such job is ever accepted.
+local function answer(question, uid)
+   local epoch, name = string.match(question, "^headway:lead=(%d+):(%w+)$")
+   epoch = tonumber(epoch)
+   if epoch ~= nil and not LEADERS[uid] then
+      slurm.log_user("headway fence: user %d is not among LEADERS of job_submit.lua", uid)
+      return ACCESS_DENIED
+   end
+   if epoch ~= nil and (epoch > heard_epoch() or (epoch == highest and leader == "")) then
+      takes_over(epoch, name)
+   end
+   if epoch == heard_epoch() and name == leader then
+      led = clock()
+   end
+   slurm.log_user("headway fence: epoch=%d by=%s heard=%s%s%s", heard_epoch(), leader,
+      led ~= nil and clock() - led or "never", is_saved and "" or " unsaved", LEADERS[uid] and "" or " stranger")
+   return ACCESS_DENIED
+end
+
+-- Why a write is refused; nil: it is not. Takes what only we read out of it.
+local function fenced(job_desc, job_rec, uid)
+   local note, before = job_desc.admin_comment, epoch_of(job_rec.admin_comment)
+   local epoch = epoch_of(note)
+   local wish = job_desc.priority
+   local releases = wish ~= nil and wish ~= 0 and wish ~= NO_VAL
+   local is_stale = releases and before ~= nil and string.sub(job_rec.admin_comment, 1, 12) == "headway:pin="
+   if epoch == nil then
+      -- Who drives takes the pin of an earlier daemon away in a moment; of one that is away it may be released.
+      if is_stale and before < heard_epoch() and not is_silent() then
+         slurm.log_user("headway fence: job %d was pinned under epoch %d", job_rec.job_id, before)
+         return SUPERSEDED
+      end
+      return nil
+   end
+   if epoch > heard_epoch() and not LEADERS[uid] then
+      slurm.log_info("headway: user %d is not among LEADERS, epoch %d is refused", uid, epoch)
+      slurm.log_user("headway fence: user %d is not among LEADERS of job_submit.lua", uid)
+      return ACCESS_DENIED
+   end
+   if epoch < highest or (is_stale and before < epoch) then
+      slurm.log_info("headway: a write to job %d of epoch %d is refused, %d has taken over", job_rec.job_id,
+         is_stale and math.min(before, epoch) or epoch, highest)
+      slurm.log_user("headway fence: epoch=%d by=%s", highest, leader)
+      return SUPERSEDED
+   end
+   if epoch > highest then
+      takes_over(epoch, "")
+   end
+   led = clock()
+   local word = string.match(note, "^headway:(%a+);epoch=%d+$")
+   if word == "same" or word == "release" then
+      job_desc.admin_comment = job_rec.admin_comment or ""
+   end
+   if word == "release" and releases then
+      -- What "scontrol release" asks for, which can carry no epoch.
+      job_desc.priority = INFINITE
+   end
+   return nil
+end
+
 local function is_new(mark)
    return string.sub(mark or "", 1, #NEW) == NEW
 end
@@ -185,8 +309,15 @@ local function is_taken(mark)
 end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
+   if string.sub(job_desc.comment or "", 1, 13) == "headway:lead=" or job_desc.comment == "headway:epoch?" then
+      return answer(job_desc.comment, submit_uid)
+   end
    if is_behind(job_desc.partition) and not EXEMPT[submit_uid] then
       return ACCESS_DENIED
+   end
+   if string.sub(job_desc.admin_comment or "", 1, 8) == "headway:" and not LEADERS[submit_uid] then
+      -- Nobody else brings a mark of headway's with a job.
+      job_desc.admin_comment = ""
    end
    if is_managed(partition_of(job_desc, part_list)) and job_desc.priority ~= 0 and not is_silent() then
       job_desc.priority = 0
@@ -198,6 +329,10 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
 end
 
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+   local refusal = fenced(job_desc, job_rec, modify_uid)
+   if refusal ~= nil then
+      return refusal
+   end
    if is_behind(job_desc.partition) and modify_uid == job_rec.user_id and not EXEMPT[modify_uid] then
       return ACCESS_DENIED
    end

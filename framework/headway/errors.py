@@ -2,8 +2,8 @@
 
 :class:`UserError` is a mistake that the person at the keyboard can mend (exit code 2);
 :class:`Failure` is something that went wrong outside (exit code 1); :class:`Damaged` is a journal
-that cannot be trusted (exit code 3). The command line prints the
-message alone, without a traceback.
+that cannot be trusted (exit code 3); :class:`Superseded` says that another daemon drives (exit
+code 4). The command line prints the message alone, without a traceback.
 """
 
 from __future__ import annotations
@@ -58,6 +58,12 @@ class Damaged(Failure):
     """What was written down cannot be trusted any more: trying again does not help, a person must decide."""
 
     exit_code = 3
+
+
+class Superseded(HeadwayError):
+    """Another daemon drives the cluster: this one must change nothing any more, and give nothing back."""
+
+    exit_code = 4
 
 
 class StateError(HeadwayError):

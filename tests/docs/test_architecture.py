@@ -12,7 +12,7 @@ import pytest
 
 from headway.decisions import DECISION_TYPES
 from headway.engine import CHECKPOINT_CYCLES, Engine, Stopped
-from headway.errors import Damaged, Failure, UserError
+from headway.errors import Damaged, Failure, Superseded, UserError
 from headway.events import OUTCOMES, AnyEvent, JobEnded, JobSubmitted
 from headway.hookspecs import HookSpecs, hookimpl
 from headway.inquiry.waiting import CAUSES
@@ -171,7 +171,7 @@ def test_the_modes_and_exit_codes():
     assert [names(row[0].replace("-", "_"))[0].replace("_", "-") for row in modes] == list(Mode)
     rows = table("runs.md", "Errors and exit codes")
     codes = {names(row[1])[0]: int(row[0]) for row in rows if names(row[1])}
-    kinds = (Failure, UserError, Damaged)
+    kinds = (Failure, UserError, Damaged, Superseded)
     assert codes == {kind.__name__: kind.exit_code for kind in kinds}
 
 

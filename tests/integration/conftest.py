@@ -55,9 +55,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def _copied(lua: Path, directory: Path) -> str:
     """A copy of a submit filter. The shipped filter would let jobs go after some minutes: no test has a
-    heartbeat in the shipped place."""
+    heartbeat in the shipped place, nor may its epoch be any other cluster's."""
     copy = directory / lua.name
-    copy.write_text(lua.read_text().replace('HEARTBEAT = "/run/headway/heartbeat"', 'HEARTBEAT = ""'))
+    text = lua.read_text().replace('HEARTBEAT = "/run/headway/heartbeat"', 'HEARTBEAT = ""')
+    copy.write_text(text.replace('FENCE = "/var/lib/slurm/slurmctld/headway.epoch"', 'FENCE = ""'))
     return str(copy)
 
 

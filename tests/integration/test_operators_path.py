@@ -50,7 +50,9 @@ def install_filter(cluster: Any) -> Path:
     conf = Path(cluster.conf)
     place = conf.with_name("job_submit.lua")
     shipped = (ETC / "job_submit.lua").read_text()
-    place.write_text(shipped.replace('"/run/headway/heartbeat"', f'"{heartbeat(cluster)}"'))
+    shipped = shipped.replace('"/run/headway/heartbeat"', f'"{heartbeat(cluster)}"')
+    kept = cluster.root / "state" / "headway.epoch"
+    place.write_text(shipped.replace('"/var/lib/slurm/slurmctld/headway.epoch"', f'"{kept}"'))
     place.chmod(0o644)
     conf.write_text(conf.read_text() + "\n".join(LINES) + "\n")
     cluster.saved()

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from headway import decisions as d
-from headway.adapter import ClusterAdapter, WishedFrequency
+from headway.adapter import ClusterAdapter, Seen, WishedFrequency
 from headway.model.sites import DATA, MOVABLE
 from headway_adapters.federation.handlers import Handlers
 from headway_adapters.federation.live_routes import LiveRoutes
@@ -50,6 +50,26 @@ class ToldBefore(ClusterAdapter):
         self._handlers.use(handlers, gives)
         able = (member.adapter.capabilities for member in self._members.values())
         self.capabilities = self.capabilities.union(*able)
+
+    def highest_epoch(self, *, above: int | None) -> Seen:
+        """Of the clusters that have answered: the others are told by :meth:`lead` when they do."""
+        asked = {
+            name: member.run(partial(member.adapter.highest_epoch, above=above))
+            for name, member in self._members.items() if member.description is not None
+        }  # fmt: skip
+        found = {name: answer.result() for name, answer in asked.items()}
+        alive = [f"{name}: {seen.alive}" for name, seen in found.items() if seen.alive]
+        return Seen(max((seen.epoch for seen in found.values()), default=0), "; ".join(alive))
+
+    def lead(self, epoch: int, name: str) -> None:
+        """Of a cluster that has not answered yet this is the first that it is told."""
+        answers = [
+            (member, member.run(partial(member.adapter.lead, epoch, name)))
+            for member in self._members.values()
+        ]
+        for member, answer in answers:
+            if member.description is not None:
+                answer.result()
 
     def tell_words(self, words: Iterable[str]) -> None:
         known = frozenset(words)

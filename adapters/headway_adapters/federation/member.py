@@ -15,7 +15,7 @@ import structlog
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import ClusterAdapter, Outage, Outcome
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, Superseded
 from headway.model import ClusterDescription
 from headway_adapters.polling.resubmission import Resubmission
 
@@ -193,6 +193,8 @@ class Member:
                 continue
             try:
                 moment = self.adapter.wait(None)
+            except Superseded:
+                raise
             except HeadwayError as error:
                 # An adapter waits for its cluster by itself; what it gives up is tried again.
                 self._log.error("a cluster's adapter failed; it is asked again", error=str(error))

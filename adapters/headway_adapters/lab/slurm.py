@@ -44,6 +44,8 @@ _PATIENCE = 120.0
 _STEP = 0.2
 #: The line of the submit filter that says whose commands are the scheduler's.
 _EXEMPT = "local EXEMPT = { [0] = true }"
+#: And those that are changed for the fence (:mod:`headway_adapters.slurm.fence`).
+_LEADERS, _FENCE = "local LEADERS = { [0] = true }", "/var/lib/slurm/slurmctld/headway.epoch"
 
 _CONF = """\
 ClusterName=lab
@@ -138,7 +140,8 @@ class SlurmLab:
         lines.append(f"PartitionName={_PARTITION} Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
         (etc / "slurm.conf").write_text("".join(lines), encoding="utf-8")
         (etc / "cgroup.conf").write_text(_CGROUP, encoding="utf-8")
-        (etc / "job_submit.lua").write_text(own_filter(os.getuid()), encoding="utf-8")
+        script = own_filter(os.getuid(), self._folder / "state")
+        (etc / "job_submit.lua").write_text(script, encoding="utf-8")
 
     def _start_munged(self) -> None:
         run, own = self._folder / "run", self._folder / "munge"
@@ -189,13 +192,20 @@ class SlurmLab:
             time.sleep(_STEP)
 
 
-def own_filter(user: int) -> str:
+def own_filter(user: int, state: Path) -> str:
     """The shipped submit filter, for a user (number) that submits jobs and runs headway, too: what headway
-    does with that user's jobs is not taken for the user's own wish."""
+    does with that user's jobs is not taken for the user's own wish. ``state``: Slurm's StateSaveLocation."""
     text = shipped("slurm/job_submit.lua").read_text(encoding="utf-8")
-    if _EXEMPT not in text:
-        raise Failure(f"job_submit.lua: expected the line {_EXEMPT!r}, found none")
-    return text.replace(_EXEMPT, f"local EXEMPT = {{ [0] = true, [{user}] = true }}")
+    both = f"{{ [0] = true, [{user}] = true }}"
+    for old, new in (
+        (_EXEMPT, f"local EXEMPT = {both}"),
+        (_LEADERS, f"local LEADERS = {both}"),
+        (_FENCE, str(state / "headway.epoch")),
+    ):
+        if old not in text:
+            raise Failure(f"job_submit.lua: expected the line {old!r}, found none")
+        text = text.replace(old, new)
+    return text
 
 
 def _program(name: str) -> str:

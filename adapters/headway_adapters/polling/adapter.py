@@ -31,7 +31,7 @@ from pydantic import BaseModel, ValidationError
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, WishedFrequency
+from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, Seen, WishedFrequency
 from headway.adapter.migration import MigrationHandler
 from headway.daemon.clock import RunClock
 from headway.errors import UserError
@@ -185,6 +185,27 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
 
     def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:
         self._wishes.frequencies = dict(wishes) if d.SetFrequency in self.capabilities else {}
+
+    def highest_epoch(self, *, above: int | None) -> Seen:
+        seen, heard = self.epoch_seen(), self._heart.highest_epoch()
+        highest = max(seen.epoch, heard)
+        if above is None or highest <= above:
+            return Seen(highest)
+        if heard < highest:
+            return seen
+        # A daemon that writes a heartbeat has none if it does not write it.
+        return Seen(highest, f"it writes its heartbeat {self._heart.path}" if self._heart.is_alive() else "")
+
+    def lead(self, epoch: int, name: str) -> None:
+        self._heart.lead(epoch, self.superseded)
+        self.take_over(epoch, name)
+
+    def superseded(self, epoch: int) -> None:
+        """Another daemon has taken over, with this number: nothing is changed any more. On any thread."""
+        if not self.commands.lost:
+            self._client.lost = f"another daemon has taken over: {self.title} knows epoch {epoch}"
+            self.commands.lost = self._client.lost
+            self._bell.stir()
 
     # ------------------------------------------------------------------ the loop
 

@@ -3,6 +3,8 @@
 In monitor mode (``read_only``) a command that could change something is never run: not by a
 decision of the engine's (which applies none then), and not by an adapter's own housekeeping.
 
+After another daemon has taken the cluster over (:attr:`CommandClient.lost`) no such command is run either.
+
 An adapter's client says in :meth:`CommandClient.only_reads` which commands certainly change
 nothing, and in :meth:`CommandClient.is_silence` which failures mean that the batch system did not answer.
 """
@@ -30,6 +32,8 @@ class CommandClient(abc.ABC):
     def __init__(self, transport: Transport, *, timeout: float, read_only: bool) -> None:
         """``timeout``: seconds until a command counts as unanswered."""
         self.read_only = read_only
+        #: Why nothing may be changed any more: another daemon has taken over. "": it may.
+        self.lost = ""
         self._transport = transport
         self._timeout = timeout
 
@@ -47,22 +51,27 @@ class CommandClient(abc.ABC):
 
     def run_many(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
         """Several commands at the same time."""
-        if self.read_only:
+        if self.read_only or self.lost:
             for argv in argvs:
                 if not self.only_reads(argv):
-                    raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+                    self.may_change(argv)
         return self._transport.run_many(argvs, self._timeout)
+
+    def may_change(self, argv: Sequence[str]) -> None:
+        """Raise :class:`Failure` where this command, which changes something, is not to be run."""
+        if self.read_only:
+            raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+        if self.lost:
+            raise Failure(self.lost)
 
     def act(self, argv: Sequence[str], timeout: float) -> Result:
         """One command that changes something, with a time-out of its own (seconds)."""
-        if self.read_only:
-            raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+        self.may_change(argv)
         return self._transport.run(argv, timeout)
 
     def feed(self, argv: Sequence[str], given: bytes) -> Result:
         """One command that changes something, with ``given`` on its standard input."""
-        if self.read_only:
-            raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+        self.may_change(argv)
         return self._transport.feed(argv, given, self._timeout)
 
     def harmless(self, argv: Sequence[str], given: bytes = b"") -> Result:

@@ -20,6 +20,8 @@ class Commands:
         self._log = log
         #: Counts what we changed: a look that began before a change shows the time before.
         self.changes = 0
+        #: Why nothing may be changed any more, which ends the run; "": it may.
+        self.lost = ""
         #: Why the last commands could not be run at all.
         self._not_run = ""
 
@@ -31,7 +33,8 @@ class Commands:
             return self._client.change_all(argvs)
         except Failure as error:
             self._not_run = str(error)
-            self._log.error("a command could not be run", error=str(error))
+            if not self.lost:
+                self._log.error("a command could not be run", error=str(error))
             return [None] * len(argvs)
 
     def feed(self, argv: Sequence[str], given: bytes) -> Result:

@@ -4,9 +4,10 @@ A file on the machine where the batch system's commands run (``cluster.options.h
 it after a look that succeeded and once what the look told has been dealt with, so a daemon that hangs, that
 ends over its first cycle again and again, or that the batch system does not answer, says nothing. One line:
 
-``headway drives boot=B up=U at=T since=S``
-    at second U of that machine's uptime, in the boot with the id B; T: seconds since the epoch by the clock
-    of the machine where headway runs; S: since when it has driven without a pause of ``patience``
+``headway drives boot=B up=U at=T since=S epoch=E``
+    the daemon with number E (without ``epoch=E``: with none), at second U of that machine's uptime, in the
+    boot with the id B; T: seconds since the epoch by the clock of the machine where headway runs; S: since
+    when it has driven without a pause of ``patience``
 ``headway rests at=T``
     it gave control back, and does not drive
 
@@ -36,12 +37,17 @@ from headway.inputs.durations import as_seconds
 from headway_adapters.transport import Transport, TransportOptions, make_transport
 
 _BOOT, _UPTIME = "/proc/sys/kernel/random/boot_id", "/proc/uptime"
-_DRIVES = re.compile(r"headway drives boot=(\S+) up=([0-9]{1,12}) at=([0-9]{1,12}) since=([0-9]{1,12})\s*")
+_DRIVES = re.compile(
+    r"headway drives boot=(\S+) up=([0-9]{1,12}) at=([0-9]{1,12}) since=([0-9]{1,12})"
+    r"(?: epoch=([0-9]{1,15}))?\s*"
+)
 _RESTS = re.compile(r"headway rests at=([0-9]{1,12})\s*")
 #: Bytes of the file that are read.
 _LONGEST = 512
 #: The longest and the shortest pause between two words, seconds, and which part of the patience it is.
 _SELDOM, _OFTEN, _PART = 10.0, 1.0, 0.1
+#: Between two readings of a file that another daemon may write, seconds.
+_GLANCE = 0.5
 #: What ``headway check`` calls it.
 SUBJECT = "failing open"
 #: A word that is older than so many seconds is worth saying so.
@@ -89,19 +95,22 @@ class Word(msgspec.Struct, frozen=True):
     #: Seconds since the epoch by the writer's clock, and since when it has driven.
     at: int
     since: int
+    #: The number of the daemon; 0: it has none.
+    epoch: int = 0
 
     def text(self) -> str:
         """The file's content."""
         if not self.drives:
             return f"headway rests at={self.at}\n"
-        return f"headway drives boot={self.boot} up={self.up} at={self.at} since={self.since}\n"
+        epoch = f" epoch={self.epoch}" if self.epoch else ""
+        return f"headway drives boot={self.boot} up={self.up} at={self.at} since={self.since}{epoch}\n"
 
 
 def read_word(text: str) -> Word | None:
     """What a file says; None: nothing that headway wrote."""
     if (found := _DRIVES.fullmatch(text)) is not None:
-        boot, up, at, since = found.groups()
-        return Word(True, boot, int(up), int(at), int(since))
+        boot, up, at, since, epoch = found.groups()
+        return Word(True, boot, int(up), int(at), int(since), int(epoch or 0))
     if (found := _RESTS.fullmatch(text)) is not None:
         return Word(False, "", 0, int(found[1]), 0)
     return None
@@ -251,6 +260,36 @@ class Heart:
         self._since, self._said = 0, float("-inf")
         self._writing: threading.Thread | None = None
         self._fails = False
+        self._epoch = 0
+        self._superseded: Callable[[int], None] = lambda epoch: None
+
+    def lead(self, epoch: int, superseded: Callable[[int], None]) -> None:
+        """The word is that of the daemon with this number. ``superseded`` is called with a higher number that
+        is found in the file, on any thread; nothing is said from then on."""
+        self._epoch, self._superseded = epoch, superseded
+
+    @property
+    def path(self) -> str:
+        """Where the file is; "": there is none."""
+        return self._file.path if self._file is not None else ""
+
+    def highest_epoch(self) -> int:
+        """The number of the daemon that wrote the file; 0: none did. Raises :class:`Failure`."""
+        word = read_word(self._file.read()) if self._file is not None else None
+        return word.epoch if word is not None else 0
+
+    def is_alive(self, pause: Callable[[float], None] = time.sleep) -> bool:
+        """Whether another daemon writes the file, which takes up to two of its pauses to find out. Raises
+        :class:`Failure`."""
+        if self._file is None or is_silent(self._file, self._patience, pause):
+            return False
+        text, seconds = self._file.read(), 0.0
+        while seconds < 2 * self._pause + 1.0:
+            pause(_GLANCE)
+            seconds += _GLANCE
+            if self._file.read() != text:
+                return True
+        return False
 
     def beat(self) -> None:
         """The loop goes on: say so, unless it was said a moment ago or is being said."""
@@ -266,12 +305,15 @@ class Heart:
 
     def _say(self, file: HeartbeatFile, moment: float, wall: int) -> None:
         try:
+            if self._epoch and (other := read_word(file.read())) is not None and other.epoch > self._epoch:
+                self._superseded(other.epoch)
+                return
             boot, uptime = file.clock()
             # Of the moment at which the loop went on, however long this took.
             up = int(uptime - (time.monotonic() - moment))
             if moment > self._said + self._patience:
                 self._since = wall
-            file.write(Word(True, boot, up, wall, self._since).text())
+            file.write(Word(True, boot, up, wall, self._since, self._epoch).text())
         except Failure as error:
             if not self._fails:
                 self._log.error("the heartbeat cannot be written", path=file.path, error=str(error))

@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 from headway import decisions as d
 from headway import events as ev
+from headway.errors import Superseded
 from headway_adapters.polling import differ, submissions
 from headway_adapters.polling.actuators import Actuators
 from headway_adapters.polling.agents import Agents
@@ -92,6 +93,8 @@ class Loop(Generic[DetailT, PayloadT]):
     def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]]:
         """As :meth:`headway.adapter.ClusterAdapter.wait`."""
         while True:
+            if self._commands.lost:
+                raise Superseded(self._commands.lost)
             if self._goes_on:
                 # What the look told has been dealt with: a daemon that fails over it gives no sign of life.
                 self._heart.beat()

@@ -30,6 +30,8 @@ The others have a default, which a batch system overrides where it needs to:
 :meth:`drain`          takes a node out of service; with ``drains = True`` nodes can then sleep through
                        the site's own commands (:mod:`headway_adapters.polling.actuators`)
 :meth:`undrain`        puts it back
+:meth:`epoch_seen`      the number of the daemon that took over last, as the batch system itself shows it
+:meth:`take_over`      has the batch system refuse what daemons with lower numbers write
 :meth:`lacks`          why a kind of decision cannot be carried out
 =====================  ========================================================================
 
@@ -61,7 +63,7 @@ from pydantic import BaseModel
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import Outcome
+from headway.adapter import Outcome, Seen
 from headway.model import NodeDescription, SwitchDescription
 from headway_adapters.polling.flights import Flight
 from headway_adapters.polling.look import DetailT, Launch, Look, PayloadT
@@ -160,6 +162,18 @@ class BatchSystem(abc.ABC, Generic[DetailT, PayloadT]):
     def lacks(self, kind: type[d.Decision]) -> str:
         """That a decision of this kind cannot be carried out, and why, for a person."""
         return f"{kind.__name__} cannot be carried out on this {self.title}"
+
+    # ------------------------------------------------------------------ several daemons
+
+    def epoch_seen(self) -> Seen:
+        """The highest epoch that the batch system shows, and whether its daemon is alive as far as that
+        tells; beside the heartbeat. Raises :class:`Failure`."""
+        return Seen()
+
+    def take_over(self, epoch: int, name: str) -> None:
+        """As :meth:`headway.adapter.ClusterAdapter.lead`. A batch system that does not answer is no error:
+        what is written later carries the number."""
+        return
 
     # ------------------------------------------------------------------ starts on their way
 

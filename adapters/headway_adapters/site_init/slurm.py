@@ -49,6 +49,11 @@ _LINES = "slurm.conf.headway"
 #: What the unit makes (RuntimeDirectory).
 _RUN = Path("/run/headway")
 _HEARD = re.compile(r'^local HEARTBEAT = "[^"]*"$', re.MULTILINE)
+_FENCE = re.compile(r'^local FENCE = "[^"]*"$', re.MULTILINE)
+_LEADERS = re.compile(r"^local LEADERS = \{[^}]*\}$", re.MULTILINE)
+#: Slurm's user with its number, and a folder whose name is no more than that.
+_NUMBERED = re.compile(r"[^()]*\(([0-9]{1,10})\)")
+_PLAIN_FOLDER = re.compile(r"(/[A-Za-z0-9_.+@-]+)+/?")
 _MANAGED = re.compile(r"^local MANAGED = \{[^}]*\}$", re.MULTILINE)
 #: What is told of the configuration, in this order.
 _TOLD = (
@@ -147,7 +152,7 @@ class AskedSlurm:
         return [
             SiteFile("headway.service", text),
             *units,
-            SiteFile(_FILTER, submit_filter(pools, heartbeat(self.seen, place))),
+            SiteFile(_FILTER, submit_filter(pools, heartbeat(self.seen, place), self._config)),
             SiteFile(_LINES, self._lines()),
             SiteFile("README.md", page(self.seen, cluster, pools, "partitions", checks, steps)),
         ]
@@ -239,13 +244,17 @@ class AskedSlurm:
             if has_filter else ""
         )  # fmt: skip
         controller = one_line(self._config.get("SlurmctldHost[0]", "slurmctld's host"))
+        # SlurmUser is in the filter already, and a user that is made by an earlier step has no number yet.
+        knows = [] if service.user in ("root", self._config.get("SlurmUser", "").partition("(")[0]) else [
+            f'sed -i "s/^local LEADERS = {{ /&[$(id -u {shlex.quote(service.user)})] = true, /" {_FILTER}'
+        ]  # fmt: skip
         return [
             Step(
                 "Slurm's set-up and the submit filter",
                 f"On {controller}. Put the lines of `{_LINES}` into `{conf}`. **From the restart until "
                 "headway drives, "
                 f"new jobs of {managed} wait**; running jobs run on.{mine}",
-                [f"install -m 644 {_FILTER} {script}", "systemctl restart slurmctld",
+                [*knows, f"install -m 644 {_FILTER} {script}", "systemctl restart slurmctld",
                  "scontrol show config | grep -E 'JobSubmitPlugins|SchedulerParameters'"],
             ),
             *driving_steps(
@@ -314,8 +323,9 @@ def heartbeat(seen: Seen, place: Place) -> str:
     return str(folder / "heartbeat") if folder == _RUN and "ssh" not in seen.options else ""
 
 
-def submit_filter(pools: Sequence[str], heard: str) -> str:
-    """The shipped filter with these partitions and this heartbeat ("": none)."""
+def submit_filter(pools: Sequence[str], heard: str, config: Mapping[str, str]) -> str:
+    """The shipped filter with these partitions and this heartbeat ("": none), for the cluster of this
+    ``config``."""
     path = shipped(f"slurm/{_FILTER}")
     try:
         text = path.read_text(encoding="utf-8")
@@ -323,6 +333,11 @@ def submit_filter(pools: Sequence[str], heard: str) -> str:
         raise Failure(f"{path}: the shipped filter cannot be read: {error.strerror or error}") from error
     table = ", ".join(f'["{name}"] = true' for name in pools)
     text = _replaced(text, _MANAGED, f"local MANAGED = {{ {table} }}", path)
+    state = config.get("StateSaveLocation", "")
+    if _PLAIN_FOLDER.fullmatch(state):
+        text = _replaced(text, _FENCE, f'local FENCE = "{state.rstrip("/")}/headway.epoch"', path)
+    if (user := _NUMBERED.fullmatch(config.get("SlurmUser", ""))) is not None and int(user[1]):
+        text = _replaced(text, _LEADERS, f"local LEADERS = {{ [0] = true, [{int(user[1])}] = true }}", path)
     return _replaced(text, _HEARD, f'local HEARTBEAT = "{heard}"', path)
 
 

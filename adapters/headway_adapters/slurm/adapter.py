@@ -26,7 +26,7 @@ from typing import Any
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import Check, Oddity, Outcome
+from headway.adapter import Check, Oddity, Outcome, Seen
 from headway.model import NodeDescription, SwitchDescription
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
@@ -124,6 +124,14 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
         )
         self.shows_starts = self.options.show_starts and not read_only
         self._power = Power(self.commands, self.actuators, self._log)
+
+    # ------------------------------------------------------------------ several daemons
+
+    def epoch_seen(self) -> Seen:
+        return self._client.fence.seen() or Seen(self._client.highest_mark())
+
+    def take_over(self, epoch: int, name: str) -> None:
+        self._client.lead(epoch, name, self.superseded, self._log)
 
     # ------------------------------------------------------------------ looking
 

@@ -37,6 +37,8 @@ Jobs that go to another cluster (:mod:`headway_adapters.polling.resubmission`):
                                        elsewhere and has this name for all
 =====================================  =====================================================
 
+Each of them ends with ``;epoch=7``, the number of the daemon that wrote it
+(:mod:`headway_adapters.slurm.fence`), which is taken off where a record is read.
 A comment that is not ours is never overwritten; such a job is started without a marker.
 """
 
@@ -57,6 +59,8 @@ HELD = PREFIX + "held"
 ASKED = PREFIX + "asked="
 _ANY_NODES = ";nodes=any"
 _SHOWN = re.compile(r";shown=([0-9]{1,11})(?:;begin=([0-9]{1,11}))?(?=;|$)")
+#: The number of the daemon that wrote a mark (:mod:`headway_adapters.slurm.fence`), at its end.
+_EPOCH = re.compile(r";epoch=([0-9]{1,15})$")
 _ORIGIN = re.compile(rf";from=(({PLACE.pattern})@([0-9]{{1,11}}))(?=;|$)")
 _COPY = re.compile(
     rf"{PREFIX}({COPY}|{SEALED})=({PLACE.pattern});as=({PLACE.pattern})@([0-9]{{1,11}})(?:{_ANY_NODES})?"
@@ -124,6 +128,17 @@ class Pin(msgspec.Struct, frozen=True):
 def is_ours(comment: str) -> bool:
     """Whether an AdminComment may be overwritten."""
     return not comment or comment.startswith(PREFIX)
+
+
+def epoch_of(mark: str) -> int:
+    """The epoch at the end of a mark; 0: none."""
+    found = _EPOCH.search(mark)
+    return int(found[1]) if found is not None else 0
+
+
+def without_epoch(mark: str) -> str:
+    """The mark without it."""
+    return _EPOCH.sub("", mark) if ";epoch=" in mark else mark
 
 
 def held(*, nodes_open: bool = False, came: str = "", shown: Shown | None = None) -> str:

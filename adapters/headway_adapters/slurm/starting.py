@@ -21,6 +21,7 @@ from headway_adapters.polling.startable import Guard
 from headway_adapters.slurm import reader, together, writer
 from headway_adapters.slurm.batches import for_all
 from headway_adapters.slurm.client import is_silence
+from headway_adapters.slurm.fence import cannot_yet
 from headway_adapters.slurm.handback import Handback, Pinned
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.shown_starts import ShownStarts
@@ -32,8 +33,6 @@ from headway_adapters.transport import Result
 _STARTS_AT_ONCE = 16
 
 _NO_ANSWER = "no answer; the next look will show the result"
-#: With accounting, comments of a job that was submitted just now cannot be written yet.
-_NOT_YET = "update not available right now"
 
 
 class Starting:
@@ -114,8 +113,7 @@ class Starting:
         results: dict[int, Result | None] = dict(zip(order, updated, strict=True))
         marked = set(order)
         again = [
-            index for index, result in results.items()
-            if result is not None and not result.ok and _NOT_YET in result.stderr
+            index for index, result in results.items() if cannot_yet(result)
         ]  # fmt: skip
         if again:
             bare = [_without(plans[index].steps[0], "AdminComment=") for index in again]

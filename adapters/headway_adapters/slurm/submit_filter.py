@@ -28,7 +28,7 @@ from pathlib import Path
 from headway.adapter import Check
 from headway.errors import Failure
 from headway.inputs.shipped import shipped
-from headway_adapters.slurm import failing_open, marker, reader, values
+from headway_adapters.slurm import failing_open, fence, marker, reader, values
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
 
@@ -74,6 +74,7 @@ def check(client: SlurmClient, config: Mapping[str, str], options: SlurmOptions,
     return [
         _enters_held(client, config, options, script, plugins),
         failing_open.check(options, script.path, script.text),
+        fence.check(client.fence),
     ]
 
 

@@ -10,6 +10,7 @@ from headway.adapter.adapter import (
     WishedFrequency,
 )
 from headway.adapter.giving_back import Given, GivingBack
+from headway.adapter.leadership import Seen
 from headway.adapter.replicas import KnownReplica, copying_capabilities
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Oddity",
     "Outage",
     "Outcome",
+    "Seen",
     "StartsWait",
     "WishedFrequency",
     "copying_capabilities",

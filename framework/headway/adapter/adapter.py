@@ -17,6 +17,7 @@ import msgspec
 import pydantic
 
 from headway.adapter.giving_back import GivingBack
+from headway.adapter.leadership import Led
 from headway.adapter.replicas import KnownReplica
 from headway.decisions import Decision, Start
 from headway.errors import UserError
@@ -106,7 +107,7 @@ class StartsWait(msgspec.Struct, frozen=True):
         return f"{self.starts} {verb} for {self.what}"
 
 
-class ClusterAdapter(contextlib.AbstractContextManager["ClusterAdapter"], abc.ABC):
+class ClusterAdapter(Led, contextlib.AbstractContextManager["ClusterAdapter"], abc.ABC):
     """A cluster, seen by the engine."""
 
     #: The decision types that it can carry out.

@@ -24,7 +24,7 @@ from headway.cli.common import (
 )
 from headway.cli.give_back import say_outcome
 from headway.cli.run import Orders
-from headway.errors import Failure, UserError
+from headway.errors import Failure, Superseded, UserError
 
 if TYPE_CHECKING:
     from headway.adapter import Check
@@ -73,11 +73,16 @@ def command(
         clock = threading.Timer(duration, orders.end)
         clock.daemon = True
         clock.start()
+        superseded = False
         try:
             succession.run()
+        except Superseded:
+            # What it had is the other daemon's.
+            superseded = True
+            raise
         finally:
             clock.cancel()
-            if succession.began:
+            if succession.began and not superseded:
                 say("giving back")
                 report = give_back(succession.config, None, tell=lambda given: say(given.line))
                 say_outcome(report)

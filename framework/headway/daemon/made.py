@@ -13,14 +13,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
 from headway.adapter import ClusterAdapter
 from headway.config import Config, live_adapter
 from headway.daemon.clock import RunClock
+from headway.daemon.leadership import new_name, next_epoch, own_epoch, saved
 from headway.daemon.memory import remembered, states_at_the_end, states_now
 from headway.daemon.users import Users
 from headway.engine import Engine, Stopped
@@ -37,6 +39,7 @@ from headway.version import __version__
 #: How long a run's beginning may take to look for damage in the journal, seconds.
 LOOK_FOR_DAMAGE = 5.0
 
+AnswerT = TypeVar("AnswerT")
 #: While an engine runs in it, signals are the engine's.
 OrdersTo = Callable[[Engine], AbstractContextManager[None]]
 
@@ -60,6 +63,9 @@ class MadeRun:
     meter: LatencyMeter
     post: Post
     states: dict[str, Any]
+    #: The number of the daemon among all that drove this cluster, and its name; 0: none ever did.
+    epoch: int
+    name: str
     log: Any
 
     def serve(
@@ -89,6 +95,8 @@ class MadeRun:
                       pools=[p.name for p in self.cluster.pools], nodes=len(self.cluster.nodes))  # fmt: skip
         reason = None
         try:
+            if not monitor:
+                self.adapter.lead(self.epoch, self.name)
             self.clock.when_lost(engine.begin_anew)
             with orders_to(engine):
                 reason = engine.run()
@@ -118,7 +126,7 @@ class MadeRun:
             self.config.text,
             self.config.seed,
             self.cluster,
-            {**self.states, **self.plugins.recorded()},
+            {**self.states, **self.plugins.recorded(), **saved(self.epoch)},
         )
 
 
@@ -127,11 +135,14 @@ def make_run(
     plugin_files: tuple[Path, ...],
     tell_time: Callable[[float], str],
     before: MadeRun | None = None,
+    *,
+    takes_over: bool = False,
 ) -> MadeRun:
     """A run under ``config``, complete. ``tell_time`` writes moments in reasons.
 
     ``before`` is the run that it is to follow, which has saved what its plugins know; until the new run
-    begins it stays as it is. Raises :class:`Unreached` if the cluster does not answer, else a
+    begins it stays as it is. ``takes_over``: it drives even if a daemon with another journal is alive, which
+    can change nothing from then on. Raises :class:`Unreached` if the cluster does not answer, else a
     :class:`headway.errors.HeadwayError` that says what is wrong.
     """
     log = structlog.get_logger("headway")
@@ -152,21 +163,11 @@ def make_run(
                 log.info("the journal is large; damage was looked for in a part of it")
             states = states_at_the_end(journal, catalogue, log, config.adapters)
         _remind(config, adapter, journal, states, clock())
-        cluster = config.with_energy(_described(adapter))
+        cluster = config.with_energy(_asked(adapter.describe))
+        epoch = _epoch(adapter, journal, before, monitor=monitor, takes_over=takes_over)
         catalogue.check_energy(configs, cluster)
         meter = LatencyMeter(states.get(SAVED_AS), cluster_of=_cluster_of(config))
-        scheduler = Scheduler(
-            cluster,
-            plugins,
-            seed=config.seed,
-            capabilities=adapter.capabilities,
-            clock=tell_time,
-            saved=states,
-            monitor=monitor,
-            cycle=config.cycle,
-            wait_for_down_nodes=config.wait_for_down_nodes,
-            tiers=config.tiers,
-        )
+        scheduler = _scheduler(config, cluster, plugins, adapter, tell_time, states)
         post = before.post if before is not None else Post(log)
         users = Users(
             config, adapter, cluster.name, list(plugins.by_name), clock, meter, log, tell_time=tell_time,
@@ -174,8 +175,33 @@ def make_run(
         )  # fmt: skip
         made.pop_all()
         return MadeRun(
-            config, adapter, plugins, cluster, scheduler, journal, users, clock, meter, post, states, log
+            config,
+            adapter,
+            plugins,
+            cluster,
+            scheduler,
+            journal,
+            users,
+            clock,
+            meter,
+            post,
+            states,
+            epoch,
+            before.name if before is not None else new_name(),
+            log,
         )
+
+
+def _scheduler(
+    config: Config, cluster: ClusterDescription, plugins: Plugins, adapter: ClusterAdapter,
+    tell_time: Callable[[float], str], states: dict[str, Any],
+) -> Scheduler:  # fmt: skip
+    """The scheduler, with what its plugins knew."""
+    return Scheduler(
+        cluster, plugins, seed=config.seed, capabilities=adapter.capabilities, clock=tell_time, saved=states,
+        monitor=config.mode is Mode.MONITOR, cycle=config.cycle,
+        wait_for_down_nodes=config.wait_for_down_nodes, tiers=config.tiers,
+    )  # fmt: skip
 
 
 def _introduced(
@@ -208,12 +234,28 @@ def _remind(
         adapter.replicas_before(journal.replicas())
 
 
-def _described(adapter: Any) -> ClusterDescription:
+def _epoch(
+    adapter: ClusterAdapter, journal: Journal, before: MadeRun | None, *, monitor: bool, takes_over: bool
+) -> int:
+    """The epoch of a run: that of its daemon, a new one where it begins to drive, or the last one that its
+    journal knows."""
+    own = own_epoch(journal)
+    if before is not None and own <= before.epoch:
+        own = before.epoch
+        if before.config.mode is not Mode.MONITOR:
+            return own
+    if monitor:
+        return own
+    seen = _asked(partial(adapter.highest_epoch, above=None if takes_over else own))
+    return next_epoch(own, seen)
+
+
+def _asked(question: Callable[[], AnswerT]) -> AnswerT:
+    """What the cluster says."""
     try:
-        found: ClusterDescription = adapter.describe()
+        return question()
     except Failure as error:
         raise Unreached(str(error)) from error
-    return found
 
 
 def _cluster_of(config: Config) -> Callable[[str], str]:

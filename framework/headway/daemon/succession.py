@@ -38,9 +38,11 @@ class Succession:
         *,
         mode: Mode | None = None,
         adapter_files: tuple[Path, ...] = (),
+        takes_over: bool = False,
     ) -> None:
         """``mode``: of every run, whatever the file at ``path`` says; None: as it says. ``plugin_files`` and
-        ``adapter_files`` are read again for each run that a reload begins."""
+        ``adapter_files`` are read again for each run that a reload begins. ``takes_over``: as of
+        :func:`headway.daemon.made.make_run`."""
         #: Whether a first run could be made.
         self.began = False
         #: Of the run that is in force, or was last.
@@ -51,6 +53,7 @@ class Succession:
         self._orders_to = orders_to
         self._tell_time = tell_time
         self._mode = mode
+        self._takes_over = takes_over
         self._log: Any = structlog.get_logger("headway")
         #: What the next run is for, while the cluster is waited for.
         self._waits: Stopped | None = None
@@ -77,7 +80,7 @@ class Succession:
             current.close()
 
     def _make(self, config: Config, before: MadeRun | None = None) -> MadeRun:
-        return make_run(config, self._plugin_files, self._tell_time, before)
+        return make_run(config, self._plugin_files, self._tell_time, before, takes_over=self._takes_over)
 
     def _succeeds(self, current: MadeRun, engine: Engine, why: Stopped) -> bool:
         """Make the run that is to follow; False if it cannot be made, or not yet, which is logged."""

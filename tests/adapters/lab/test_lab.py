@@ -156,8 +156,8 @@ def test_a_folder_that_slurm_cannot_name_is_refused(short: Path, never: Processe
 
 def test_the_submit_filter_takes_the_user_for_headway_too() -> None:
     shipped_one = shipped("slurm/job_submit.lua").read_text(encoding="utf-8")
-    own = own_filter(1234)
-    assert "[1234] = true" in own
+    own = own_filter(1234, Path("/lab/state"))
+    assert own.count("[1234] = true") == 2 and 'FENCE = "/lab/state/headway.epoch"' in own
     assert len(own.splitlines()) == len(shipped_one.splitlines())
 
 

@@ -196,9 +196,15 @@ def test_a_filter_of_the_sites_is_not_replaced_silently(headway, slurm):
 
 
 def test_the_filter_names_the_partitions():
-    text = of_slurm.submit_filter(["batch", "my-gpu.2"], "/run/headway/heartbeat")
+    config = {"StateSaveLocation": "/var/spool/slurmctld", "SlurmUser": "slurm(64030)"}
+    text = of_slurm.submit_filter(["batch", "my-gpu.2"], "/run/headway/heartbeat", config)
     assert 'local MANAGED = { ["batch"] = true, ["my-gpu.2"] = true }' in text
     assert _table("MANAGED", text) == ["batch", "my-gpu.2"]
+    assert 'local FENCE = "/var/spool/slurmctld/headway.epoch"' in text
+    assert "local LEADERS = { [0] = true, [64030] = true }" in text
+    # What could end a string stays out of it.
+    odd = of_slurm.submit_filter(["batch"], "", {"StateSaveLocation": '/a"b', "SlurmUser": "x(0)"})
+    assert 'local FENCE = "/var/lib/slurm/slurmctld/headway.epoch"' in odd and "{ [0] = true }" in odd
 
 
 #: Partitions that Slurm may have, each with a name that could end a string in YAML, Lua or a shell.

@@ -20,6 +20,7 @@ SHIPPED = (
     shipped("slurm/job_submit.lua")
     .read_text()
     .replace('HEARTBEAT = "/run/headway/heartbeat"', 'HEARTBEAT = ""')
+    .replace('FENCE = "/var/lib/slurm/slurmctld/headway.epoch"', 'FENCE = ""')
 )
 OFF = SHIPPED.replace("{ batch = true }", "{}")
 assert OFF != SHIPPED

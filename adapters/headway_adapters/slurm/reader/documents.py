@@ -12,13 +12,15 @@ from typing import Any
 import msgspec
 
 from headway.errors import Failure
-from headway_adapters.slurm import hostlist, values
+from headway_adapters.slurm import hostlist, marker, values
 
 MIB = 1 << 20
 
 
 class JobRecord(msgspec.Struct, gc=False):
-    """The fields of a job in Slurm's JSON that we read; everything may be missing, of any form."""
+    """The fields of a job in Slurm's JSON that we read; everything may be missing, of any form.
+
+    ``admin_comment`` is without the epoch of the daemon that wrote it."""
 
     job_id: Any = None
     account: Any = None
@@ -86,6 +88,10 @@ class JobRecord(msgspec.Struct, gc=False):
     tres_per_task: Any = None
     tres_req_str: Any = None
     user_name: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.admin_comment, str):
+            self.admin_comment = marker.without_epoch(self.admin_comment)
 
 
 class Listing(msgspec.Struct, gc=False):

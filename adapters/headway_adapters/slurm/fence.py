@@ -1,0 +1,218 @@
+"""The fence: what a daemon writes after another has taken over, Slurm refuses.
+
+Each daemon that takes a cluster over has a higher number than all before, its *epoch*. The submit filter
+(``etc/slurm/job_submit.lua``) remembers the highest, and refuses each write whose mark has a lower one.
+Slurm hands it what ``scontrol update``, ``hold`` and ``release`` ask for. So each of these carries the epoch
+at the end of the job's AdminComment:
+
+=====================================  =====================================================
+``AdminComment=headway:...;epoch=7``   a mark that is written anyway
+``AdminComment=headway:same;epoch=7``  the filter takes it out: the job keeps its AdminComment
+``AdminComment=headway:release;``      the same, and the filter makes a release of it: ``scontrol
+``epoch=7``, ``Priority=1``            release`` can carry no comment
+=====================================  =====================================================
+
+The last two are for a filter that knows them, which is asked first. ``sbatch --test-only`` brings a question
+to the filter, whose answer comes as a message to the user, and submits nothing.
+
+Other commands (``scancel``, ``requeue``, ``suspend``, of reservations, nodes) no filter sees. Before those
+the filter is asked whether the epoch is still the highest, unless it was a moment ago. What was paused
+between this question and its command, no more, is not refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from headway.adapter import Check, Seen
+from headway.errors import Failure, UserError
+from headway.inputs.shipped import shipped
+from headway_adapters.polling.words import Argv
+from headway_adapters.slurm import marker
+from headway_adapters.transport import Result
+
+#: What Slurm says of the filter's own error.
+_REFUSED = "error 27182"
+_ANSWER = re.compile(
+    r"headway fence: epoch=([0-9]{1,15}) by=(\w*) heard=([0-9]+|never)( unsaved)?( stranger)?"
+)
+_NO_LEADER = re.compile(r"headway fence: user ([0-9]+) is not among LEADERS")
+_COMMENT = "AdminComment="
+#: What ``headway check`` calls it.
+_SUBJECT = "fence"
+_MARKED = re.compile(r"headway:|[A-Za-z][A-Za-z0-9_-]*: by headway")
+_SAME, _RELEASE = "headway:same", "headway:release"
+#: With accounting, comments of a job that was submitted just now cannot be written yet.
+NOT_YET = "update not available right now"
+#: A filter that was heard so many seconds ago is not asked again before a command that it does not see.
+_SURE = 1.0
+#: A daemon of which the filter heard so many seconds ago is taken to be alive.
+_ALIVE = 60
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the filter says."""
+
+    epoch: int
+    #: The word of the daemon that has it; "": not known.
+    leader: str
+    #: Seconds since that was heard last; None: not since the filter was loaded.
+    heard: int | None
+    #: It is kept over a restart of slurmctld.
+    saved: bool = True
+    #: The user that asked may not lead.
+    stranger: bool = False
+
+
+def read_answer(said: str) -> Answer | None:
+    """The filter's answer in what ``sbatch`` said; None: the filter knows no fence."""
+    found = _ANSWER.search(said)
+    if found is None:
+        return None
+    heard = None if found[3] == "never" else int(found[3])
+    return Answer(int(found[1]), found[2], heard, not found[4], bool(found[5]))
+
+
+def is_refusal(result: Result | None) -> bool:
+    """Whether the filter refused a write because of its epoch."""
+    return result is not None and not result.ok and _REFUSED in result.stderr
+
+
+def cannot_yet(result: Result | None) -> bool:
+    """Whether Slurm cannot write a comment of a job that was submitted just now."""
+    return result is not None and not result.ok and NOT_YET in result.stderr
+
+
+def check(fence: Fence) -> Check:
+    """The line of ``headway check``: whether the filter that slurmctld has loaded refuses late writes."""
+    try:
+        answer = fence.asked()
+    except Failure as error:
+        said = f"the submit filter cannot be asked: {error}"
+        return Check(_SUBJECT, True, said, "see that sbatch is there", known=False)
+    script = shipped("slurm/job_submit.lua")
+    if answer is None:
+        said = "the submit filter knows none: what a paused daemon writes late is not refused"
+        return Check(_SUBJECT, False, said, f"install {script} and restart slurmctld", helps=True)
+    if answer.stranger:
+        said = "the submit filter does not take this user for headway's"
+        return Check(_SUBJECT, False, said, "run headway check as headway's user, whose number LEADERS of "
+                     "job_submit.lua must have")  # fmt: skip
+    if not answer.saved:
+        said = "slurmctld cannot write FENCE of job_submit.lua: after its restart the marks of jobs must do"
+        return Check(_SUBJECT, False, said, "name a file in StateSaveLocation there", helps=True)
+    heard = f", heard {answer.heard} s ago" if answer.heard is not None else ""
+    return Check(_SUBJECT, True, f"epoch {answer.epoch or 'none'}{heard}; what has a lower one is refused")
+
+
+class Fence:
+    """What one daemon writes carries its epoch."""
+
+    def __init__(self, ask: Callable[[str], Result]) -> None:
+        """``ask``: brings a comment to the filter; raises :class:`Failure` where it cannot."""
+        self._ask = ask
+        #: 0: it leads nothing, and what it writes carries none.
+        self.epoch = 0
+        self._name = ""
+        #: Whether the filter knows the fence.
+        self.is_known = False
+        #: It could not be asked yet.
+        self._is_due = False
+        #: When the filter was heard last (monotonic clock).
+        self._heard = float("-inf")
+
+    def asked(self, question: str = "headway:epoch?") -> Answer | None:
+        """What the filter says; None where it knows no fence. Raises :class:`UserError` if it does not take
+        this user for headway's, :class:`Failure` where it cannot be asked."""
+        result = self._ask(question)
+        said = f"{result.stderr}\n{result.text}"
+        if (stranger := _NO_LEADER.search(said)) is not None:
+            raise UserError(
+                f"job_submit.lua does not know user {stranger[1]}, which headway runs as: write "
+                f"[{stranger[1]}] = true into its table LEADERS"
+            )
+        return read_answer(said)
+
+    def seen(self) -> Seen | None:
+        """The highest epoch that the filter heard; None where it knows no fence."""
+        answer = self.asked()
+        if answer is None:
+            return None
+        alive = ""
+        if answer.epoch and answer.heard is not None and answer.heard < _ALIVE:
+            alive = f"it wrote to Slurm {answer.heard} s ago"
+        return Seen(answer.epoch, alive)
+
+    def lead(self, epoch: int, name: str) -> Answer | None:
+        """Be the daemon of this epoch; what the filter says to that: None where it knows no fence."""
+        self.epoch, self._name, self._is_due = epoch, name, True
+        self._heard = time.monotonic()
+        answer = self.asked(f"headway:lead={epoch}:{name}")
+        self.is_known, self._is_due = answer is not None, False
+        return answer
+
+    def try_again(self) -> None:
+        """Tell the filter what it could not be told before."""
+        if self._is_due and time.monotonic() > self._heard + _SURE:
+            with contextlib.suppress(Failure):
+                self.lead(self.epoch, self._name)
+
+    def highest(self) -> int:
+        """The epoch of the daemon that has taken over; 0: nobody has, as far as can be told."""
+        try:
+            answer = self.asked()
+        except (Failure, UserError):
+            # It refused a write of this epoch, so there is a higher one.
+            return self.epoch + 1
+        if answer is None or (answer.epoch <= self.epoch and answer.leader in ("", self._name)):
+            return 0
+        return answer.epoch
+
+    def overtaken(self, argvs: Sequence[Sequence[str]]) -> int:
+        """Before commands that the filter does not see: the epoch of the daemon that has taken over, or 0."""
+        if not self.is_known or time.monotonic() < self._heard + _SURE or all(map(_is_seen, argvs)):
+            return 0
+        found = self.highest()
+        self._heard = time.monotonic()
+        return found
+
+    def stamped(self, argv: Sequence[str]) -> Argv:
+        """A command with the epoch; as it is where it can carry none."""
+        words = tuple(argv)
+        if not self.epoch or words[:1] != ("scontrol",):
+            return words
+        if words[1:2] == ("update",) and words[2:3] and words[2].startswith("JobId="):
+            at = next((at for at, word in enumerate(words) if word.startswith(_COMMENT)), None)
+            if at is None:
+                return (*words, self._mark(_SAME)) if self.is_known else words
+            mark = words[at].removeprefix(_COMMENT)
+            if not _MARKED.match(mark):
+                return words
+            return (*words[:at], self._mark(marker.without_epoch(mark)), *words[at + 1 :])
+        if not self.is_known or len(words) != 3:
+            return words
+        if words[1] == "hold":
+            return ("scontrol", "update", f"JobId={words[2]}", "Priority=0", self._mark(_SAME))
+        if words[1] == "release":
+            return ("scontrol", "update", f"JobId={words[2]}", "Priority=1", self._mark(_RELEASE))
+        return words
+
+    def _mark(self, text: str) -> str:
+        return f"{_COMMENT}{text};epoch={self.epoch}"
+
+
+def added_only(argv: Sequence[str]) -> bool:
+    """Whether a stamped command has an AdminComment for its epoch alone."""
+    return any(word.startswith((_COMMENT + _SAME, _COMMENT + _RELEASE)) for word in argv)
+
+
+def _is_seen(argv: Sequence[str]) -> bool:
+    """Whether the filter is handed what a command asks for."""
+    if argv[0] != "scontrol":
+        return False
+    return argv[1] in ("hold", "release") or (argv[1] == "update" and argv[2].startswith("JobId="))
