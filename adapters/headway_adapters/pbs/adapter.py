@@ -29,11 +29,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headway import decisions as d
-from headway.adapter import Check, Outcome, StartsWait
+from headway.adapter import Check, Outcome, Seen, StartsWait
 from headway.model import ClusterDescription, NodeDescription, SwitchDescription
 from headway_adapters.pbs import checks, reader, world, writer
 from headway_adapters.pbs.client import PbsClient
 from headway_adapters.pbs.confirmations import Confirmations
+from headway_adapters.pbs.fence import PbsFence
 from headway_adapters.pbs.give_back import PbsGivingBack
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.pbs.looking import Looking
@@ -111,6 +112,12 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
     @classmethod
     def full_job_id(cls, given: str, cluster: str) -> str:
         return f"{given}.{cluster}" if _NUMBER.fullmatch(given) and cluster else given
+
+    # ------------------------------------------------------------------ several daemons
+
+    def epoch_seen(self) -> Seen:
+        fence = self._client.fence
+        return fence.seen() if isinstance(fence, PbsFence) and not self._torque else Seen()
 
     # ------------------------------------------------------------------ looking
 

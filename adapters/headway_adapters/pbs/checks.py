@@ -10,7 +10,7 @@ from typing import Any
 
 from headway.adapter import Check
 from headway.errors import Failure
-from headway_adapters.pbs import cluster, documents, torque, values
+from headway_adapters.pbs import cluster, documents, fence, torque, values
 from headway_adapters.pbs.client import LIST_SCHEDULERS, PbsClient
 from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.polling import heartbeat
@@ -78,6 +78,7 @@ def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> l
     found += _queues(queues_out, options)
     found.append(_vnodes(client, flavour))
     if flavour != "torque":
+        found.append(fence.check(client.run, attributes).for_driving())
         found.append(_clock(server_out, clock))
     if options.heartbeat is not None:
         found.append(heartbeat.check(options).for_driving())

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 from headway_adapters.pbs import licences
 from headway_adapters.pbs.budget import Budget
+from headway_adapters.pbs.fence import EPOCH, HOOK, PbsFence
 from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.transport import Result, Transport, make_transport
 
 #: Lists PBS's own schedulers.
 LIST_SCHEDULERS = ("qmgr", "-c", "list sched")
+#: Lists what the fence needs.
+_LIST_FENCE = tuple(("qmgr", "-c", f"list {kind}") for kind in (f"resource {EPOCH}", f"hook {HOOK}"))
 _READERS = frozenset({"qstat", "qselect", "pbs_rstat"})
 #: Options with which pbsnodes only lists.
 _LISTING = frozenset({"-a", "-v", "-av", "-x", "-F", "json"})
@@ -35,7 +38,7 @@ def only_reads(argv: Sequence[str]) -> bool:
     if argv[0] in _READERS or list(argv[1:]) == ["--version"]:
         return True
     if argv[0] == "qmgr":
-        return tuple(argv) in (licences.LIST, LIST_SCHEDULERS)
+        return tuple(argv) in (licences.LIST, LIST_SCHEDULERS, *_LIST_FENCE)
     return argv[0] == "pbsnodes" and len(argv) > 1 and set(argv[1:]) <= _LISTING
 
 
@@ -67,6 +70,8 @@ class PbsClient(CommandClient):
         self.transport = transport
         self.budget = Budget(options.commands_per_minute)
         super().__init__(transport, timeout=options.command_timeout, read_only=read_only)
+        if options.flavour != "torque":
+            self.fence = PbsFence(self.run, self.is_silence)
 
     def run_many(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
         changing = sum(not self.only_reads(argv) for argv in argvs)

@@ -198,7 +198,8 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
 
     def lead(self, epoch: int, name: str) -> None:
         self._heart.lead(epoch, self.superseded)
-        self.take_over(epoch, name)
+        self._client.watch = self._heart.watch
+        self._client.lead(epoch, name, self.superseded, self._log)
 
     def superseded(self, epoch: int) -> None:
         """Another daemon has taken over, with this number: nothing is changed any more. On any thread."""

@@ -12,10 +12,12 @@ nothing, and in :meth:`CommandClient.is_silence` which failures mean that the ba
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from headway.adapter import Check
 from headway.errors import Failure
+from headway_adapters.polling.fence import Fence
 from headway_adapters.transport import Result, Transport
 
 #: Changing commands that are handed to the transport at once; after silence the rest is not tried.
@@ -32,6 +34,12 @@ class CommandClient(abc.ABC):
     def __init__(self, transport: Transport, *, timeout: float, read_only: bool) -> None:
         """``timeout``: seconds until a command counts as unanswered."""
         self.read_only = read_only
+        #: What is changed carries the epoch of the daemon.
+        self.fence = Fence()
+        #: Is told the epoch of a daemon that has taken over.
+        self.superseded: Callable[[int], None] = lambda epoch: None
+        #: Looks elsewhere for such a daemon, before something is changed.
+        self.watch: Callable[[], None] = lambda: None
         #: Why nothing may be changed any more: another daemon has taken over. "": it may.
         self.lost = ""
         self._transport = transport
@@ -64,14 +72,23 @@ class CommandClient(abc.ABC):
         if self.lost:
             raise Failure(self.lost)
 
+    def pass_fence(self, argvs: Sequence[Sequence[str]]) -> None:
+        """Find out, before these commands change something, whether another daemon has taken over, as far as
+        the batch system does not see to it. Raises :class:`Failure` where they are not to be run."""
+        if not self.read_only and self.fence.epoch:
+            self.watch()
+            if not self.lost and (epoch := self.fence.overtaken(argvs)):
+                self.superseded(epoch)
+        self.may_change(argvs[0])
+
     def act(self, argv: Sequence[str], timeout: float) -> Result:
         """One command that changes something, with a time-out of its own (seconds)."""
-        self.may_change(argv)
-        return self._transport.run(argv, timeout)
+        self.pass_fence([argv])
+        return self._transport.run(self.fence.stamped(argv), timeout)
 
     def feed(self, argv: Sequence[str], given: bytes) -> Result:
         """One command that changes something, with ``given`` on its standard input."""
-        self.may_change(argv)
+        self.pass_fence([argv])
         return self._transport.feed(argv, given, self._timeout)
 
     def harmless(self, argv: Sequence[str], given: bytes = b"") -> Result:
@@ -89,7 +106,20 @@ class CommandClient(abc.ABC):
         return results
 
     def change_all(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
-        """Changing commands, several at a time; None for a command not tried for lack of an answer."""
+        """Changing commands, several at a time, with the epoch of the daemon where they can carry it; None
+        for a command not tried for lack of an answer."""
+        if not argvs:
+            return []
+        self.pass_fence(argvs)
+        self.fence.try_again()
+        results = self.change_as_written([self.fence.stamped(argv) for argv in argvs])
+        refused = any(result is not None and self.fence.is_refusal(result) for result in results)
+        if refused and (epoch := self.fence.higher()):
+            self.superseded(epoch)
+        return results
+
+    def change_as_written(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
+        """The same, each command as it is."""
         results: list[Result | None] = []
         for at in range(0, len(argvs), _CHUNK):
             try:
@@ -104,6 +134,15 @@ class CommandClient(abc.ABC):
                 results.extend([None] * (len(argvs) - len(results)))
                 break
         return results
+
+    def lead(self, epoch: int, name: str, superseded: Callable[[int], None], log: Any) -> None:
+        """Be the daemon of this epoch; ``superseded`` is told of a later one. Raises
+        :class:`headway.errors.Superseded` if there is one already."""
+        self.superseded = superseded
+        try:
+            self.fence.lead(epoch, name)
+        except Unanswered as error:
+            log.warning("the batch system could not be told the epoch; it is told later", error=str(error))
 
     @property
     def user(self) -> str:

@@ -46,6 +46,8 @@ _RESTS = re.compile(r"headway rests at=([0-9]{1,12})\s*")
 _LONGEST = 512
 #: The longest and the shortest pause between two words, seconds, and which part of the patience it is.
 _SELDOM, _OFTEN, _PART = 10.0, 1.0, 0.1
+#: For so many seconds what was read there holds, where something is to be changed.
+_SURE = 1.0
 #: Between two readings of a file that another daemon may write, seconds.
 _GLANCE = 0.5
 #: What ``headway check`` calls it.
@@ -119,6 +121,9 @@ def read_word(text: str) -> Word | None:
 class HeartbeatFile(abc.ABC):
     """The file, on whichever machine it is. Every method raises :class:`headway.errors.Failure`."""
 
+    #: To read it costs no command.
+    is_near = False
+
     def __init__(self, path: str) -> None:
         self.path = path
 
@@ -144,6 +149,8 @@ class HeartbeatFile(abc.ABC):
 
 class LocalFile(HeartbeatFile):
     """A file of this machine. It is replaced as a whole, so that no reader finds a part of a line."""
+
+    is_near = True
 
     def read(self) -> str:
         try:
@@ -261,12 +268,24 @@ class Heart:
         self._writing: threading.Thread | None = None
         self._fails = False
         self._epoch = 0
+        self._looked = float("-inf")
         self._superseded: Callable[[int], None] = lambda epoch: None
 
     def lead(self, epoch: int, superseded: Callable[[int], None]) -> None:
         """The word is that of the daemon with this number. ``superseded`` is called with a higher number that
         is found in the file, on any thread; nothing is said from then on."""
         self._epoch, self._superseded = epoch, superseded
+
+    def watch(self) -> None:
+        """Before something is changed: look whether another daemon writes the file, if that was not looked at
+        a moment ago. A file of another machine is not read for it. On any thread."""
+        now = time.monotonic()
+        if self._file is None or not self._file.is_near or now < self._looked + _SURE:
+            return
+        self._looked = now
+        with contextlib.suppress(Failure):
+            if (found := self.highest_epoch()) > self._epoch > 0:
+                self._superseded(found)
 
     @property
     def path(self) -> str:

@@ -31,7 +31,6 @@ The others have a default, which a batch system overrides where it needs to:
                        the site's own commands (:mod:`headway_adapters.polling.actuators`)
 :meth:`undrain`        puts it back
 :meth:`epoch_seen`      the number of the daemon that took over last, as the batch system itself shows it
-:meth:`take_over`      has the batch system refuse what daemons with lower numbers write
 :meth:`lacks`          why a kind of decision cannot be carried out
 =====================  ========================================================================
 
@@ -169,11 +168,6 @@ class BatchSystem(abc.ABC, Generic[DetailT, PayloadT]):
         """The highest epoch that the batch system shows, and whether its daemon is alive as far as that
         tells; beside the heartbeat. Raises :class:`Failure`."""
         return Seen()
-
-    def take_over(self, epoch: int, name: str) -> None:
-        """As :meth:`headway.adapter.ClusterAdapter.lead`. A batch system that does not answer is no error:
-        what is written later carries the number."""
-        return
 
     # ------------------------------------------------------------------ starts on their way
 

@@ -18,10 +18,11 @@ from typing import Any
 from headway.adapter import Check
 from headway.adapter.survey import Place, Seen, SiteFile
 from headway.errors import Failure, UserError
+from headway.inputs.shipped import shipped
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue
 from headway_adapters.pbs import checks as pbs_checks
-from headway_adapters.pbs import cluster, values
+from headway_adapters.pbs import cluster, fence, values
 from headway_adapters.pbs.client import PbsClient
 from headway_adapters.pbs.listings import Listings
 from headway_adapters.pbs.options import PbsOptions
@@ -48,6 +49,13 @@ _TOLD = (
 #: The files of PBS's scheduler that say which job starts when, below PBS_HOME.
 _SCHEDULERS = ("sched_priv/sched_config", "sched_priv/resource_group")
 _PBS_CONF = Path("/etc/pbs.conf")
+#: What refuses late starts, in etc/pbs.
+_HOOK = "headway_fence.py"
+_FENCE = Step(
+    "The fence",
+    "If two daemons ever run, PBS refuses what the earlier one starts late. On the server's host.",
+    list(fence.INSTALL),
+)
 
 
 class PbsSurvey:
@@ -80,6 +88,7 @@ class AskedPbs:
         self._server = server
         self._queues = queues
         self._policy = policy
+        self._torque = seen.title.startswith("Torque")
 
     def configuration(self, pools: Sequence[str], place: Place) -> str:
         defaults = PbsOptions(queues=tuple(pools))
@@ -106,7 +115,17 @@ class AskedPbs:
             service, after=["pbs.service"], about_user=["A user that PBS knows as a manager (README.md)."]
         )
         told = page(self.seen, cluster, pools, "queues", checks, self._steps(pools, service))
-        return [SiteFile("headway.service", text), SiteFile("README.md", told)]
+        return [SiteFile("headway.service", text), *self._hook(), SiteFile("README.md", told)]
+
+    def _hook(self) -> list[SiteFile]:
+        """What refuses late starts; nothing for Torque, which has no hooks."""
+        if self._torque:
+            return []
+        path = shipped(f"pbs/{_HOOK}")
+        try:
+            return [SiteFile(_HOOK, path.read_text(encoding="utf-8"))]
+        except OSError as error:
+            raise Failure(f"{path}: the hook cannot be read: {error.strerror or error}") from error
 
     def _steps(self, pools: Sequence[str], service: Service) -> list[Step]:
         steps = [*first_steps(service), *watching_steps(service, "PBS", "server scheduling, privilege")]
@@ -145,6 +164,7 @@ class AskedPbs:
                 "A manager may start, alter and suspend jobs. On the server's host; both can stay for ever.",
                 rights,
             ),
+            *([] if self._torque else [_FENCE]),
             *driving_steps(
                 service,
                 f"From the first line on PBS starts nothing by itself; running jobs run on.{waiting}",

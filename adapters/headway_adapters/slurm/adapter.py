@@ -130,9 +130,6 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
     def epoch_seen(self) -> Seen:
         return self._client.fence.seen() or Seen(self._client.highest_mark())
 
-    def take_over(self, epoch: int, name: str) -> None:
-        self._client.lead(epoch, name, self.superseded, self._log)
-
     # ------------------------------------------------------------------ looking
 
     def learn(self) -> str:

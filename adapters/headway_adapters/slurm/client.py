@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headway.errors import Failure, Superseded, UserError
-from headway.inputs.shipped import shipped
+from headway.errors import Failure
 from headway_adapters.polling.client import CommandClient, Unanswered
-from headway_adapters.slurm.fence import Fence, added_only, cannot_yet, is_refusal
+from headway_adapters.slurm.fence import SlurmFence, added_only, cannot_yet
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.reader import Ending, read_energies, read_job_text, read_sacct, says_gone
 from headway_adapters.transport import Result, Transport, make_transport
@@ -84,6 +83,8 @@ def environment(options: SlurmOptions) -> dict[str, str]:
 class SlurmClient(CommandClient):
     """Runs Slurm's commands through a transport."""
 
+    fence: SlurmFence
+
     def __init__(self, options: SlurmOptions, *, read_only: bool, transport: Transport | None = None) -> None:
         super().__init__(
             transport
@@ -95,10 +96,7 @@ class SlurmClient(CommandClient):
             timeout=options.command_timeout,
             read_only=read_only,
         )
-        #: What is written carries the epoch of the daemon.
-        self.fence = Fence(self._ask_filter)
-        #: Is told the epoch of the daemon that has taken over.
-        self.superseded: Callable[[int], None] = lambda epoch: None
+        self.fence = SlurmFence(self._ask_filter)
         #: When the accounting may be asked again, on the monotonic clock.
         self._ask_again = 0.0
 
@@ -109,65 +107,32 @@ class SlurmClient(CommandClient):
         return is_silence(result)
 
     def change_all(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
-        self._pass_fence(argvs)
-        self.fence.try_again()
-        stamped = [self.fence.stamped(argv) for argv in argvs]
-        results = super().change_all(stamped)
+        results = super().change_all(argvs)
         for _ in range(_ATTEMPTS - 1):
             again = [at for at, result in enumerate(results) if _wants_to_be_asked_again(result)]
             if not again:
                 break
-            for at, result in zip(again, super().change_all([stamped[at] for at in again]), strict=True):
+            for at, result in zip(again, super().change_all([argvs[at] for at in again]), strict=True):
                 results[at] = result
-        # The filter has let them through, and Slurm cannot write any comment of theirs.
-        bare = [at for at, result in enumerate(results) if added_only(stamped[at]) and cannot_yet(result)]
-        for at, result in zip(bare, super().change_all([argvs[at] for at in bare]), strict=True):
+        # The filter has let them through, and Slurm cannot write any comment of theirs yet.
+        bare = [
+            at for at, result in enumerate(results)
+            if cannot_yet(result) and added_only(self.fence.stamped(argvs[at]))
+        ]  # fmt: skip
+        for at, result in zip(bare, self.change_as_written([argvs[at] for at in bare]), strict=True):
             results[at] = result
-        if any(is_refusal(result) for result in results) and (epoch := self.fence.highest()):
-            self.superseded(epoch)
         return results
 
-    def act(self, argv: Sequence[str], timeout: float) -> Result:
-        self._pass_fence([argv])
-        return super().act(self.fence.stamped(argv), timeout)
-
-    def feed(self, argv: Sequence[str], given: bytes) -> Result:
-        self._pass_fence([argv])
-        return super().feed(argv, given)
-
-    def _pass_fence(self, argvs: Sequence[Sequence[str]]) -> None:
-        """Raise :class:`Failure` where the filter would not see these commands, and another daemon has taken
-        over."""
-        if (epoch := self.fence.overtaken(argvs)) != 0:
-            self.superseded(epoch)
-            raise Failure(f"another daemon has taken over (epoch {epoch})")
+    def lead(self, epoch: int, name: str, superseded: Callable[[int], None], log: Any) -> None:
+        super().lead(epoch, name, superseded, log)
+        if warning := self.fence.lacks():
+            log.warning(warning, epoch=epoch, remedy="headway check, line fence, says what to do")
 
     def _ask_filter(self, question: str) -> Result:
         result = self.harmless(("sbatch", "--test-only", f"--comment={question}", "--wrap=true"))
         if self.is_silence(result):
             raise Unanswered(f"sbatch: {result.complaint()}")
         return result
-
-    def lead(self, epoch: int, name: str, superseded: Callable[[int], None], log: Any) -> None:
-        """Be the daemon of this epoch; ``superseded`` is told of a later one. Raises :class:`Superseded` if
-        there is one already, :class:`UserError` if the filter does not know this user."""
-        self.superseded = superseded
-        try:
-            answer = self.fence.lead(epoch, name)
-        except UserError:
-            raise
-        except Failure as error:
-            log.warning("the submit filter could not be told the epoch; it is told later", error=str(error))
-            return
-        if answer is None:
-            log.warning(
-                "the submit filter knows no fence: what another daemon would write late is not refused",
-                epoch=epoch, remedy=f"install {shipped('slurm/job_submit.lua')}; headway check says more",
-            )  # fmt: skip
-        elif answer.epoch > epoch or answer.leader != name:
-            raise Superseded(f"another daemon took over just now (epoch {answer.epoch}, this one {epoch})")
-        elif not answer.saved:
-            log.warning("slurmctld cannot write FENCE of job_submit.lua", epoch=epoch)
 
     def highest_mark(self) -> int:
         """The highest epoch in the marks of all jobs; 0: none has one. Raises :class:`Unanswered`."""

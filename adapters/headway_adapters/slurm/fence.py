@@ -22,16 +22,16 @@ between this question and its command, no more, is not refused.
 
 from __future__ import annotations
 
-import contextlib
 import re
-import time
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from headway.adapter import Check, Seen
-from headway.errors import Failure, UserError
+from headway.errors import Failure, Superseded, UserError
 from headway.inputs.shipped import shipped
+from headway_adapters.polling.client import Unanswered
+from headway_adapters.polling.fence import Fence
 from headway_adapters.polling.words import Argv
 from headway_adapters.slurm import marker
 from headway_adapters.transport import Result
@@ -49,8 +49,6 @@ _MARKED = re.compile(r"headway:|[A-Za-z][A-Za-z0-9_-]*: by headway")
 _SAME, _RELEASE = "headway:same", "headway:release"
 #: With accounting, comments of a job that was submitted just now cannot be written yet.
 NOT_YET = "update not available right now"
-#: A filter that was heard so many seconds ago is not asked again before a command that it does not see.
-_SURE = 1.0
 #: A daemon of which the filter heard so many seconds ago is taken to be alive.
 _ALIVE = 60
 
@@ -78,17 +76,12 @@ def read_answer(said: str) -> Answer | None:
     return Answer(int(found[1]), found[2], heard, not found[4], bool(found[5]))
 
 
-def is_refusal(result: Result | None) -> bool:
-    """Whether the filter refused a write because of its epoch."""
-    return result is not None and not result.ok and _REFUSED in result.stderr
-
-
 def cannot_yet(result: Result | None) -> bool:
     """Whether Slurm cannot write a comment of a job that was submitted just now."""
     return result is not None and not result.ok and NOT_YET in result.stderr
 
 
-def check(fence: Fence) -> Check:
+def check(fence: SlurmFence) -> Check:
     """The line of ``headway check``: whether the filter that slurmctld has loaded refuses late writes."""
     try:
         answer = fence.asked()
@@ -110,21 +103,14 @@ def check(fence: Fence) -> Check:
     return Check(_SUBJECT, True, f"epoch {answer.epoch or 'none'}{heard}; what has a lower one is refused")
 
 
-class Fence:
-    """What one daemon writes carries its epoch."""
+class SlurmFence(Fence):
+    """The epoch of one daemon, for the submit filter."""
 
     def __init__(self, ask: Callable[[str], Result]) -> None:
         """``ask``: brings a comment to the filter; raises :class:`Failure` where it cannot."""
+        super().__init__()
         self._ask = ask
-        #: 0: it leads nothing, and what it writes carries none.
-        self.epoch = 0
-        self._name = ""
-        #: Whether the filter knows the fence.
-        self.is_known = False
-        #: It could not be asked yet.
-        self._is_due = False
-        #: When the filter was heard last (monotonic clock).
-        self._heard = float("-inf")
+        self._answer: Answer | None = None
 
     def asked(self, question: str = "headway:epoch?") -> Answer | None:
         """What the filter says; None where it knows no fence. Raises :class:`UserError` if it does not take
@@ -148,41 +134,45 @@ class Fence:
             alive = f"it wrote to Slurm {answer.heard} s ago"
         return Seen(answer.epoch, alive)
 
-    def lead(self, epoch: int, name: str) -> Answer | None:
-        """Be the daemon of this epoch; what the filter says to that: None where it knows no fence."""
-        self.epoch, self._name, self._is_due = epoch, name, True
-        self._heard = time.monotonic()
-        answer = self.asked(f"headway:lead={epoch}:{name}")
-        self.is_known, self._is_due = answer is not None, False
-        return answer
+    def tell(self) -> bool:
+        try:
+            answer = self._answer = self.asked(f"headway:lead={self.epoch}:{self.name}")
+        except Unanswered:
+            raise
+        except Failure:
+            # There is no sbatch.
+            return False
+        if answer is not None and (answer.epoch > self.epoch or answer.leader != self.name):
+            raise Superseded(
+                f"another daemon took over just now: Slurm knows epoch {answer.epoch}, and this one has "
+                f"{self.epoch}"
+            )
+        return answer is not None
 
-    def try_again(self) -> None:
-        """Tell the filter what it could not be told before."""
-        if self._is_due and time.monotonic() > self._heard + _SURE:
-            with contextlib.suppress(Failure):
-                self.lead(self.epoch, self._name)
+    def lacks(self) -> str:
+        """What is worth a warning of what the filter said to that; "": nothing."""
+        if not self.is_known:
+            return "" if self._is_due else "the submit filter knows no fence"
+        return "" if self._answer is None or self._answer.saved else "slurmctld cannot keep the epoch"
 
-    def highest(self) -> int:
-        """The epoch of the daemon that has taken over; 0: nobody has, as far as can be told."""
+    def higher(self) -> int:
         try:
             answer = self.asked()
         except (Failure, UserError):
-            # It refused a write of this epoch, so there is a higher one.
-            return self.epoch + 1
-        if answer is None or (answer.epoch <= self.epoch and answer.leader in ("", self._name)):
+            return 0
+        if answer is None or (answer.epoch <= self.epoch and answer.leader in ("", self.name)):
             return 0
         return answer.epoch
 
-    def overtaken(self, argvs: Sequence[Sequence[str]]) -> int:
-        """Before commands that the filter does not see: the epoch of the daemon that has taken over, or 0."""
-        if not self.is_known or time.monotonic() < self._heard + _SURE or all(map(_is_seen, argvs)):
-            return 0
-        found = self.highest()
-        self._heard = time.monotonic()
-        return found
+    def is_refusal(self, result: Result) -> bool:
+        return not result.ok and _REFUSED in result.stderr
+
+    def is_compared(self, argv: Sequence[str]) -> bool:
+        if argv[0] != "scontrol":
+            return False
+        return argv[1] in ("hold", "release") or (argv[1] == "update" and argv[2].startswith("JobId="))
 
     def stamped(self, argv: Sequence[str]) -> Argv:
-        """A command with the epoch; as it is where it can carry none."""
         words = tuple(argv)
         if not self.epoch or words[:1] != ("scontrol",):
             return words
@@ -209,10 +199,3 @@ class Fence:
 def added_only(argv: Sequence[str]) -> bool:
     """Whether a stamped command has an AdminComment for its epoch alone."""
     return any(word.startswith((_COMMENT + _SAME, _COMMENT + _RELEASE)) for word in argv)
-
-
-def _is_seen(argv: Sequence[str]) -> bool:
-    """Whether the filter is handed what a command asks for."""
-    if argv[0] != "scontrol":
-        return False
-    return argv[1] in ("hold", "release") or (argv[1] == "update" and argv[2].startswith("JobId="))

@@ -666,7 +666,7 @@ def test_a_cluster_that_is_in_order(pbs: PretendedPbs) -> None:
     found = checks(pbs)
     assert list(found) == [
         "pbs's commands", "pbs server", "server scheduling", "planned starts", "privilege", "job history",
-        "queue workq", "vnodes", "clock",
+        "queue workq", "vnodes", "fence", "clock",
     ]  # fmt: skip
     assert {subject for subject, check in found.items() if not check.ok} == {"clock"}
 

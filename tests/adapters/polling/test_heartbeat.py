@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -300,3 +301,72 @@ def test_of_another_boot_the_clocks_count_and_what_they_do_not_say_is_watched() 
             file.text = word(age + 1)
 
         assert not is_silent(file, 300.0, changes)
+
+
+# ---------------------------------------------------------------------- which daemon it is
+
+
+def test_the_word_names_the_daemon() -> None:
+    led = Word(True, "a-boot", 5000, 1_000_000, 999_000, 7)
+    assert led.text() == "headway drives boot=a-boot up=5000 at=1000000 since=999000 epoch=7\n"
+    assert read_word(led.text()) == led and read_word(DRIVES.text()) == DRIVES
+    assert read_word(led.text().replace("epoch=7", "epoch=x")) is None
+
+
+def heart(file: HeartbeatFile, epoch: int = 7) -> tuple[Heart, list[int]]:
+    found: list[int] = []
+    made = Heart(file, 5.0, structlog.get_logger())
+    made.lead(epoch, found.append)
+    return made, found
+
+
+def test_a_daemon_that_finds_a_higher_number_says_nothing_more() -> None:
+    file = Kept()
+    one, found = heart(file)
+    one.beat()
+    until(lambda: file.written)
+    assert (word := file.written[0]) is not None and word.epoch == 7 and one.highest_epoch() == 7
+    file.text = Word(True, "a-boot", 5001, 1_000_001, 999_000, 8).text()
+    one._next = float("-inf")
+    one.beat()
+    until(lambda: found)
+    assert found == [8] and len(file.written) == 1
+    one.close()
+
+
+def test_before_a_command_a_file_that_is_near_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Kept(Word(True, "a-boot", 5001, 1_000_001, 999_000, 8).text())
+    far, found = heart(file)
+    far.watch()
+    assert not found, "a file of another machine would cost a command"
+    file.is_near = True
+    far.watch()
+    assert found == [8]
+    far.watch()
+    assert found == [8], "it was looked at a moment ago"
+    monkeypatch.setattr(module, "_SURE", 0.0)
+    file.text = "headway rests at=5\n"
+    far.watch()
+    assert found == [8]
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_alive_is_who_writes_while_it_is_watched(writes: bool) -> None:
+    file = Kept(Word(True, "a-boot", 5000, 1_000_000, 999_000, 8).text())
+    one, _ = heart(file)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if writes and len(pauses) == 3:
+            file.text = Word(True, "a-boot", 5001, 1_000_001, 999_000, 8).text()
+
+    assert one.is_alive(pause) is writes
+    # Two of its pauses, which are a second with this patience, and a bit.
+    assert sum(pauses) == (1.5 if writes else 3.0)
+
+
+def test_who_gave_back_or_is_silent_is_not_alive() -> None:
+    for text in ("", "headway rests at=5\n", Word(True, "a-boot", 4000, 1, 1, 8).text()):
+        one, _ = heart(Kept(text))
+        assert not one.is_alive(lambda seconds: pytest.fail("it need not be watched"))

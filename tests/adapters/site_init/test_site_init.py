@@ -388,6 +388,7 @@ def test_a_folder_for_pbs(headway, emulated):
     assert readable(Path("site/headway.yaml"))["queues"] == ("workq",)
     page = Path("site/README.md").read_text()
     assert 'qmgr -c "set server scheduling = False"' in page
+    assert "import hook headway_fence" in page and Path("site/headway_fence.py").is_file()
     assert page.index("scheduling = False") < page.index('scheduling = True"')
     assert "slurm" not in Path("site/headway.service").read_text().lower()
 

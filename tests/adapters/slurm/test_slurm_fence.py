@@ -14,8 +14,9 @@ from test_slurm_adapter_unit import adapter
 
 from headway.adapter import Seen
 from headway.errors import Failure, Superseded, UserError
+from headway_adapters.polling import fence as common
 from headway_adapters.slurm import fence, marker
-from headway_adapters.slurm.fence import Fence, read_answer
+from headway_adapters.slurm.fence import SlurmFence, read_answer
 from headway_adapters.slurm.reader.documents import JobRecord
 from headway_adapters.transport import Result
 
@@ -28,9 +29,9 @@ def answering(text: str, rc: int = 1) -> Callable[[str], Result]:
     return lambda question: result(("sbatch", question), "", rc=rc, stderr=f"sbatch: error: {text}")
 
 
-def led(epoch: int, *, knows: bool = True) -> Fence:
+def led(epoch: int, *, knows: bool = True) -> SlurmFence:
     said = f"headway fence: epoch={epoch} by=me heard=0" if knows else "Unable to allocate resources"
-    made = Fence(answering(said))
+    made = SlurmFence(answering(said))
     made.lead(epoch, "me")
     return made
 
@@ -82,7 +83,7 @@ def test_what_carries_the_epoch(command: str, known: str, unknown: str) -> None:
     words = _words(command)
     assert led(7).stamped(words) == tuple(_words(known))
     assert led(7, knows=False).stamped(words) == tuple(_words(unknown or command))
-    assert Fence(answering("")).stamped(words) == tuple(words), "who leads nothing writes none"
+    assert SlurmFence(answering("")).stamped(words) == tuple(words), "who leads nothing writes none"
 
 
 def _words(command: str) -> list[str]:
@@ -102,14 +103,14 @@ def test_the_epoch_is_no_part_of_a_mark_that_is_read(epoch: int, mark: str) -> N
 
 def test_a_command_that_no_filter_sees_comes_after_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(fence.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(common.time, "monotonic", lambda: now[0])
     asked: list[str] = []
 
     def ask(question: str) -> Result:
         asked.append(question)
         return answering(f"headway fence: epoch={7 + (now[0] > 200)} by=me heard=0")(question)
 
-    one = Fence(ask)
+    one = SlurmFence(ask)
     one.lead(7, "me")
     seen, unseen = ("scontrol", "update", "JobId=5", "Priority=0"), ("scancel", "5")
     now[0] += 0.5
@@ -134,7 +135,7 @@ def test_a_command_that_no_filter_sees_comes_after_a_question(monkeypatch: pytes
 def test_who_has_taken_over(said: str, highest: int) -> None:
     one = led(7)
     one._ask = answering(said)
-    assert one.highest() == highest
+    assert one.higher() == highest
 
 
 def test_what_the_filter_says() -> None:
@@ -143,12 +144,12 @@ def test_what_the_filter_says() -> None:
     ) == fence.Answer(12, "ab1", None, saved=False)
     assert read_answer("headway fence: epoch=0 by= heard=4 stranger") == fence.Answer(0, "", 4, stranger=True)
     assert read_answer("Job 1 to start at 2026") is None
-    assert Fence(answering("headway fence: epoch=3 by=x heard=5")).seen() == Seen(
+    assert SlurmFence(answering("headway fence: epoch=3 by=x heard=5")).seen() == Seen(
         3, "it wrote to Slurm 5 s ago"
     )
-    assert Fence(answering("headway fence: epoch=3 by=x heard=500")).seen() == Seen(3)
+    assert SlurmFence(answering("headway fence: epoch=3 by=x heard=500")).seen() == Seen(3)
     with pytest.raises(UserError, match=r"\[995\] = true"):
-        Fence(answering("headway fence: user 995 is not among LEADERS of job_submit.lua")).lead(1, "x")
+        SlurmFence(answering("headway fence: user 995 is not among LEADERS of job_submit.lua")).lead(1, "x")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_what_the_filter_says() -> None:
     ],
 )
 def test_headway_check_says_whether_the_filter_knows_it(said: str, ok: bool, words: str) -> None:
-    found = fence.check(Fence(answering(said)))
+    found = fence.check(SlurmFence(answering(said)))
     assert found.ok is ok and words in found.detail and bool(found.remedy) is not ok
 
 
@@ -306,6 +307,7 @@ def test_a_refusal_of_another_kind_is_no_reason_to_end() -> None:
 def test_a_number_that_another_has_already_is_refused() -> None:
     slurm = Overtaken()
     slurm.taken = True
-    with adapter(slurm) as one, pytest.raises(Superseded):
+    with adapter(slurm) as one:
         one.describe()
-        one.lead(7, "me")
+        with pytest.raises(Superseded):
+            one.lead(7, "me")
