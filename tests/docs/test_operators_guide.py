@@ -174,9 +174,16 @@ def test_every_page_is_reached_from_the_first() -> None:
     assert set(PAGES) <= {*re.findall(r"\]\(([a-z_]+\.md)\)", PAGES["README.md"]), "README.md"}
 
 
-def test_every_message_about_copies_is_explained() -> None:
-    page = PAGES["copies.md"]
-    said = said_in("adapters/headway_adapters/federation/live_copies.py")
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("copies.md", ("federation/live_copies",)),
+        ("two_daemons.md", ("polling/client", "slurm/client", "slurm/fence", "pbs/fence", "polling/fence")),
+    ],
+)
+def test_every_message_about_this_is_explained(name: str, files: tuple[str, ...]) -> None:
+    page = PAGES[name]
+    said = said_in(*(f"adapters/headway_adapters/{file}.py" for file in files))
     table = page[page.index("| message in the log |") :]
     rows = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     assert {message for row in rows for message in re.findall(r"`([^`]+)`", row)} == said

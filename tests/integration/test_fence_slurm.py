@@ -202,3 +202,28 @@ def test_two_daemons_by_mistake(fenced: Fenced) -> None:
 def _text(path: Path) -> str:
     word = read_word(path.read_text()) if path.exists() else None
     return word.text() if word is not None else ""
+
+
+@pytest.mark.campaign
+def test_pauses_at_random_points(fenced: Fenced) -> None:
+    """A daemon is stopped anywhere, another takes over, slurmctld may be restarted meanwhile, and the first goes
+    on while the second drives."""
+    rng = random.Random(34)
+    leader = fenced.daemon()
+    leader.start()
+    jobs: list[str] = []
+    for number in range(10):
+        jobs += [fenced.submit(round(rng.uniform(0.1, 0.5), 1)) for _ in range(12)]
+        time.sleep(rng.uniform(0.0, 2.5))
+        leader.send(signal.SIGSTOP)
+        paused, leader = leader, fenced.daemon()
+        jobs += [fenced.submit(0.2) for _ in range(6)]
+        leader.start()
+        if restarts := rng.random() < 0.5:
+            fenced.restart_slurmctld(rng.choice(["TERM", "KILL"]))
+        paused.send(signal.SIGCONT)
+        assert paused.ended(HANG) == Superseded.exit_code
+        leader.until(lambda: all(fenced.diary.ended()[job] for job in jobs), what="all jobs end")
+        print(number, "restarted" if restarts else "", epoch(leader))
+    assert set(fenced.diary.begun().values()) == {1} and len(fenced.diary.begun()) == len(jobs)
+    assert leader.stop() == 0

@@ -125,8 +125,10 @@ class SlurmClient(CommandClient):
 
     def lead(self, epoch: int, name: str, superseded: Callable[[int], None], log: Any) -> None:
         super().lead(epoch, name, superseded, log)
-        if warning := self.fence.lacks():
-            log.warning(warning, epoch=epoch, remedy="headway check, line fence, says what to do")
+        if self.fence.is_unknown:
+            log.info("the submit filter knows no fence", epoch=epoch)
+        elif self.fence.is_unsaved:
+            log.warning("slurmctld cannot keep the epoch", epoch=epoch)
 
     def _ask_filter(self, question: str) -> Result:
         result = self.harmless(("sbatch", "--test-only", f"--comment={question}", "--wrap=true"))

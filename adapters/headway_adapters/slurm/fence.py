@@ -149,11 +149,15 @@ class SlurmFence(Fence):
             )
         return answer is not None
 
-    def lacks(self) -> str:
-        """What is worth a warning of what the filter said to that; "": nothing."""
-        if not self.is_known:
-            return "" if self._is_due else "the submit filter knows no fence"
-        return "" if self._answer is None or self._answer.saved else "slurmctld cannot keep the epoch"
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the filter said that it knows none."""
+        return not self.is_known and not self._is_due
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether the filter said that it cannot keep the epoch over a restart."""
+        return self._answer is not None and not self._answer.saved
 
     def higher(self) -> int:
         try:
