@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -22,8 +24,17 @@ def command(config_path: Path | None, adapter_files: tuple[Path, ...], port: int
 
     from headway.serve.app import make_app
     from headway.serve.callers import OneUser
+    from headway.serve.pictured import PictureSource
     from headway.serve.source import DaemonSource
 
     socket, timeout = daemon_of(config_path, adapter_files)
-    app = make_app(DaemonSource(socket, timeout), OneUser.of_this_process())
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+    source = PictureSource(DaemonSource(socket, timeout))
+    app = make_app(source, OneUser.of_this_process())
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning"))
+
+    async def serve() -> None:
+        async with source.running():
+            await server.serve()
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve())

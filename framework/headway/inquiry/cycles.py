@@ -14,7 +14,7 @@ from headway.inquiry.inquiry import Inquiry, Sees, everything
 from headway.inquiry.reports import CycleReport, DecisionReport
 
 #: Decisions that are told one by one.
-_TOLD = 500
+TOLD = 500
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Cycle:
 def cycle_report(inquiry: Inquiry, cycle: Cycle, sees: Sees = everything) -> CycleReport:
     """What happened in a cycle; of the decisions those are told that are about jobs that may be seen."""
     told = (
-        _decision(inquiry, decision, outcome)
+        decision_report(inquiry, decision, outcome)
         for decision, outcome in zip(cycle.decisions, cycle.outcomes, strict=True)
         if _may_be_told(inquiry, decision, sees)
     )
@@ -46,7 +46,7 @@ def cycle_report(inquiry: Inquiry, cycle: Cycle, sees: Sees = everything) -> Cyc
         cycle.step_seconds,
         dict(Counter(type(event).__name__ for event in cycle.events)),
         dict(Counter(type(decision).__name__ for decision in cycle.decisions)),
-        tuple(islice(told, _TOLD)),
+        tuple(islice(told, TOLD)),
     )
 
 
@@ -57,7 +57,8 @@ def _may_be_told(inquiry: Inquiry, decision: Decision, sees: Sees) -> bool:
     return sees is everything or (job is not None and sees(job))
 
 
-def _decision(inquiry: Inquiry, decision: Decision, outcome: Outcome) -> DecisionReport:
+def decision_report(inquiry: Inquiry, decision: Decision, outcome: Outcome) -> DecisionReport:
+    """A decision, and what became of it."""
     return DecisionReport(
         type(decision).__name__,
         getattr(decision, "job_id", None) or "",

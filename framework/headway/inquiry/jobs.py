@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -51,9 +52,15 @@ class Wanted:
 
 def job_report(inquiry: Inquiry, job: Job, position: int | None = None) -> JobReport:
     """A job as it is after the last step. ``position``: its place in the queue, where that is known."""
+    common = job_facts(job)
+    return common if job.status in ON_NODES else _with_reason(inquiry, job, common, position)
+
+
+def job_facts(job: Job) -> JobReport:
+    """The report of a job without its place and why it waits."""
     on_nodes = job.status in ON_NODES
     several = pools_of(job) if job.choices else ()
-    common = JobReport(
+    return JobReport(
         id=job.id,
         pool=job.pool.name,
         status=job.status.value,
@@ -74,27 +81,44 @@ def job_report(inquiry: Inquiry, job: Job, position: int | None = None) -> JobRe
         placement=job.placement if on_nodes else (),
         tier=job.tier,
     )
-    return common if on_nodes else _with_reason(inquiry, job, common, position)
 
 
 def _with_reason(inquiry: Inquiry, job: Job, common: JobReport, position: int | None) -> JobReport:
     """The report of a job that waits."""
-    outside = why_outside(inquiry, job)
-    if outside is not None:
-        return replace(
-            common, waits_because=outside.kind, why=" ".join(outside.sentences), waits_for=outside.jobs
-        )
-    queue, cause, planned = inquiry.queue(job.domain), why_in_queue(inquiry, job), planned_start(inquiry, job)
+    said = reason_told(inquiry, job)
+    if said.outside:
+        return replace(common, waits_because=said.kind, why=said.why, waits_for=said.jobs)
+    queue, planned = inquiry.queue(job.domain), planned_start(inquiry, job)
     return replace(
         common,
         position=position if position is not None else place_of(queue, job) + 1,
         queue_length=len(queue),
         planned_start=None if planned is None else finite(planned.start),
         planned_placement=() if planned is None else planned.placement,
-        waits_because=cause.kind,
-        why=" ".join(in_queues(inquiry, job, without_place) if job.choices else cause.sentences),
-        waits_for=cause.jobs,
+        waits_because=said.kind,
+        why=said.why,
+        waits_for=said.jobs,
     )
+
+
+class ReasonTold(NamedTuple):
+    """Why a job waits, as the asking user is told."""
+
+    kind: str
+    why: str
+    jobs: tuple[str, ...]
+    #: It is in no queue.
+    outside: bool
+
+
+def reason_told(inquiry: Inquiry, job: Job) -> ReasonTold:
+    """Why a job waits that is on no nodes."""
+    outside = why_outside(inquiry, job)
+    if outside is not None:
+        return ReasonTold(outside.kind, " ".join(outside.sentences), outside.jobs, True)
+    cause = why_in_queue(inquiry, job)
+    sentences = in_queues(inquiry, job, without_place) if job.choices else cause.sentences
+    return ReasonTold(cause.kind, " ".join(sentences), cause.jobs, False)
 
 
 def planned_start(inquiry: Inquiry, job: Job) -> Planned | None:

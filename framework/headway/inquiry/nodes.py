@@ -7,6 +7,8 @@ from itertools import islice
 from headway.inquiry.inquiry import Inquiry, Sees, everything
 from headway.inquiry.pages import MOST, page
 from headway.inquiry.reports import NodePage, NodeReport
+from headway.state import Job
+from headway.state.records import submission
 
 
 def node_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees = everything) -> NodePage:
@@ -41,11 +43,11 @@ def node_report(inquiry: Inquiry, name: str, jobs: tuple[str, ...]) -> NodeRepor
 
 
 def _jobs_on(inquiry: Inquiry, names: set[str], sees: Sees) -> dict[str, list[str]]:
-    """The ids of the jobs on each of these nodes."""
-    found: dict[str, list[str]] = {name: [] for name in names}
+    """The ids of the jobs on each of these nodes, in the order in which they were submitted."""
+    found: dict[str, list[Job]] = {name: [] for name in names}
     for job in inquiry.state.running_jobs():
         here = [name for name, _ in job.placement if name in names]
         if here and sees(job):
             for name in here:
-                found[name].append(job.id)
-    return found
+                found[name].append(job)
+    return {name: [job.id for job in sorted(jobs, key=submission)] for name, jobs in found.items()}

@@ -34,6 +34,8 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     data: msgspec.Raw
     #: What is missing, or may be; "" if nothing is.
     remark: str = ""
+    #: Since when the daemon has not answered (absolute seconds), if this is the last that is known of it.
+    silent_since: float | None = None
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -86,7 +88,8 @@ def _told(reply: Reply) -> Response:
     found = reply.found if reply.found is not None else reply.status
     if reply.outcome != "accepted" or found is None:
         return problem(_CODES.get(reply.outcome, 503), reply.reason)
-    return json(Answer(reply.as_of, msgspec.Raw(msgspec.json.encode(found)), reply.reason))
+    data = msgspec.Raw(msgspec.json.encode(found))
+    return json(Answer(reply.as_of, data, reply.reason, reply.silent_since))
 
 
 def json(data: msgspec.Struct, status: int = 200, media_type: str = "application/json") -> Response:

@@ -109,14 +109,7 @@ class Answers:
 
     def reply(self, question: Answered, peer: Peer, scheduler: Scheduler) -> Reply:
         """The answer to a question, after the scheduler's last step."""
-        wished = tuple(self._wished.values())
-        sees, cycle = self._sees(peer), scheduler.cycles
-        seen = None if sees is everything else self._jobs.of(scheduler.state, peer.user)
-        if self._sums[0] != cycle:
-            self._sums = cycle, {}
-        inquiry = Inquiry(
-            scheduler, self.tell_time, wished, sees, seen, self._booking.check(), sums=self._sums[1]
-        )
+        inquiry = self.inquiry(scheduler, None if self.tells_all(peer) else peer.user)
         as_of = scheduler.state.now
         try:
             if isinstance(question, protocol.PluginQuestion):
@@ -133,6 +126,20 @@ class Answers:
         hidden = hidden and not (isinstance(question, protocol.Jobs) and question.mine)
         only_own = self.private and not peer.operator and hidden
         return Reply("accepted", "only your own jobs are shown" if only_own else "", found=found, as_of=as_of)
+
+    def inquiry(self, scheduler: Scheduler, user: str | None) -> Inquiry:
+        """What reports for a user are made of that knows of the own jobs only; None: that knows of all."""
+        seen = None if user is None else self._jobs.of(scheduler.state, user)
+        if self._sums[0] != scheduler.cycles:
+            self._sums = scheduler.cycles, {}
+        wished = tuple(self._wished.values())
+        return Inquiry(
+            scheduler, self.tell_time, wished, seen_by(user), seen, self._booking.check(), sums=self._sums[1]
+        )
+
+    @property
+    def last_cycle(self) -> Cycle | None:
+        return self._cycle
 
     def _told(self, asked: protocol.PluginQuestion, peer: Peer, scheduler: Scheduler) -> protocol.Told:
         """What a plugin answers. Raises :class:`Unknown` with what the plugin says is wrong, and
@@ -156,9 +163,6 @@ class Answers:
     def tells_all(self, peer: Peer) -> bool:
         """Whether a user may know of other users' jobs."""
         return peer.operator or not self.private
-
-    def _sees(self, peer: Peer) -> Sees:
-        return seen_by(None if self.tells_all(peer) else peer.user)
 
     def _find(self, question: _OwnQuestion, inquiry: Inquiry, peer: Peer) -> Found:
         sees = inquiry.sees

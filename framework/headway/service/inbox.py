@@ -11,7 +11,7 @@ import itertools
 import os
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from time import perf_counter
 
@@ -34,6 +34,9 @@ from headway.plugins.calls import problem_of
 from headway.scheduler import Scheduler
 from headway.service import protocol
 from headway.service.answers import Answered, Answers
+from headway.service.changes import FORMAT, Begun
+from headway.service.feed import Feed
+from headway.service.outbox import Outbox
 from headway.service.peer import Peer
 from headway.service.protocol import LetterCounts, OddityReport, OutageReport, Reply, Report
 from headway.service.snapshots import Snapshots
@@ -44,6 +47,8 @@ MAX_WAITING = 1000
 #: happened.
 ANSWERING = 0.05
 _PROBLEMS = 20
+#: The daemon itself, which may know everything.
+_EVERYBODY = Peer("", operator=True)
 #: Users that a status report names for asking too often.
 _MOST_LIMITED = 20
 
@@ -67,6 +72,7 @@ class Inbox:
         full_job_id: Callable[[str], str] = str,
         answers: Answers | None = None,
         snapshots: Snapshots | None = None,
+        feed: Feed | None = None,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
@@ -75,11 +81,14 @@ class Inbox:
         ``letters`` what became of letters to users; ``latencies`` how long the cluster takes, asked on the
         scheduler's thread; ``full_job_id`` completes
         the id of a job that a user names; ``answers`` makes the answers to questions, ``snapshots`` those
-        to questions about jobs that are not submitted."""
+        to questions about jobs that are not submitted; ``feed`` tells programs that follow the daemon."""
         self._answers = answers if answers is not None else Answers()
         if snapshots is None:
             snapshots = Snapshots(clock, tell_time=self._answers.tell_time)
         self._snapshots = snapshots
+        self._feed = feed if feed is not None else Feed()
+        #: There is news for a program that follows.
+        self.has_news: Callable[[], None] = _nobody_waits
         self._full_job_id = full_job_id
         self._wake = wake
         self._report = report
@@ -153,6 +162,30 @@ class Inbox:
             letters=self._letters(),
         )  # fmt: skip
 
+    def follow(self, operators: Collection[str], *, operator: bool) -> Outbox | None:
+        """What a program gets from now on that follows the daemon; None: too many do. ``operator``: whether
+        the program's own user is one."""
+        begun = Begun(FORMAT, self._answers.private, tuple(sorted(operators)), operator)
+        outbox = self._feed.join(begun)
+        if outbox is not None:
+            self.go_on_telling()
+        return outbox
+
+    @property
+    def has_more_to_tell(self) -> bool:
+        """Whether programs that follow are still to be told something (:meth:`go_on_telling`)."""
+        return self._feed.is_due
+
+    def go_on_telling(self) -> None:
+        """Have programs that follow told what there is time for, between two steps."""
+        with self._lock:
+            self._woken_to_answer = True
+        self._wake()
+
+    def whole_status(self) -> Report:
+        """How the daemon is, with everything that only some may know."""
+        return self._status(_EVERYBODY)
+
     def limited(self, user: str) -> None:
         """A request was refused because this user asks too often."""
         with self._lock:
@@ -171,6 +204,7 @@ class Inbox:
             # Before the first cycle nothing is known.
             return
         self._answers.plans_over_time.planned(scheduler)
+        self._tell_followers(scheduler)
         if not self._questions:
             return
         end = perf_counter() + ANSWERING
@@ -188,6 +222,15 @@ class Inbox:
         with self._lock:
             self._woken_to_answer = True
         self._wake()
+
+    def _tell_followers(self, scheduler: Scheduler) -> None:
+        try:
+            if self._feed.tell(scheduler, self._answers, self.whole_status):
+                self.has_news()
+        except Exception as error:
+            # What is told costs its followers, not the run.
+            self._feed.give_up(f"what changed could not be told: {error}")
+            scheduler.problems.append(problem_of("headway", "follow", error))
 
     def _answered(self, question: Answered, peer: Peer, scheduler: Scheduler) -> Reply:
         try:
@@ -224,6 +267,7 @@ class Inbox:
         for name, future in taken.items():
             future.set_result(_reply(scheduler.answer(name), cycle.decisions, cycle.outcomes))
         self._answers.note(cycle, scheduler)
+        self._feed.note(scheduler.cycles, cycle)
         self._snapshots.cycle()
         state = scheduler.state
         pools = tuple(pool_report(state, pool) for pool in state.pools.values())
@@ -253,6 +297,11 @@ class Inbox:
             future.set_result(Reply("failed", "the daemon ended while it served the request"))
         self._taken.clear()
         self._snapshots.close()
+        self._feed.give_up("the daemon ends")
+
+
+def _nobody_waits() -> None:
+    """No program follows that would be told."""
 
 
 def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> Event:

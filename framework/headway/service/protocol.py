@@ -197,6 +197,14 @@ class OnBehalf(_Request, frozen=True):
     asked: AnyRequest
 
 
+class Follow(_Request, frozen=True):
+    """Be told of all that is there, and then of what changes, until the connection ends
+    (:mod:`headway.service.changes`). For root, the daemon's own user and ``service.speakers`` alone."""
+
+    #: What the asking program understands.
+    format: int = 1
+
+
 class OutageReport(msgspec.Struct, frozen=True):
     """A cluster that does not answer, since when (absolute seconds), and why."""
 
@@ -314,6 +322,8 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     #: The answer to a question, and the time of the cycle that it is the state after (absolute seconds).
     found: Found | None = None
     as_of: float | None = None
+    #: Since when the daemon has not answered (absolute seconds), if this is the last that is known of it.
+    silent_since: float | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -323,11 +333,11 @@ class Outcome(msgspec.Struct, frozen=True):
     reason: str
 
 
-_request = msgspec.json.Decoder(AnyRequest | OnBehalf)
+_request = msgspec.json.Decoder(AnyRequest | OnBehalf | Follow)
 _reply = msgspec.json.Decoder(Reply)
 
 
-def read_request(line: bytes) -> AnyRequest | OnBehalf:
+def read_request(line: bytes) -> AnyRequest | OnBehalf | Follow:
     """A request; :class:`msgspec.DecodeError` says what is wrong with it."""
     return _request.decode(line)
 
@@ -337,6 +347,6 @@ def read_reply(line: bytes) -> Reply:
     return _reply.decode(line)
 
 
-def write(message: AnyRequest | OnBehalf | Reply) -> bytes:
+def write(message: AnyRequest | OnBehalf | Follow | Reply) -> bytes:
     """A message as its line."""
     return msgspec.json.encode(message) + b"\n"

@@ -29,6 +29,7 @@ import structlog
 
 from headway.errors import Failure, HeadwayError, UserError
 from headway.service import protocol
+from headway.service.following import Following, Link
 from headway.service.inbox import Inbox, Peer
 from headway.service.limits import Limits
 from headway.service.protocol import Reply
@@ -146,6 +147,8 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._bound.listener, selectors.EVENT_READ, "listener")
         self._selector.register(self._poke_from, selectors.EVENT_READ, "poke")
+        self._following = Following(inbox, self._selector, self._log)
+        inbox.has_news = self._poke
         self._thread = threading.Thread(target=self._serve, name="headway-service", daemon=True)
         self._thread.start()
 
@@ -186,8 +189,10 @@ class Server:
                     self._attend(key.data)
                 self._collect()
                 self._give_up()
+                self._following.go_on()
                 self._look_after_socket()
             self._collect()
+            self._following.close()
             for client in list(self._clients):
                 if client.reply:
                     self._write(client)
@@ -205,6 +210,8 @@ class Server:
         elif what == "poke":
             with contextlib.suppress(BlockingIOError):
                 self._poke_from.recv(4096)
+        elif isinstance(what, Link):
+            self._following.attend(what)
         elif what in self._clients:
             try:
                 if what.reply:
@@ -220,7 +227,7 @@ class Server:
 
     def _pause(self) -> float:
         due = min((client.deadline for client in self._clients), default=math.inf)
-        return max(0.0, min(due, self._next_look) - time.monotonic())
+        return min(max(0.0, min(due, self._next_look) - time.monotonic()), self._following.pause())
 
     def _is_there(self) -> bool:
         """Whether the path is still our socket's."""
@@ -321,6 +328,9 @@ class Server:
             text = f"user {speaker} may not ask on behalf of others (service.speakers)"
             self._answer(client, Reply("refused", text))
             return
+        if isinstance(request, protocol.Follow):
+            self._follow(client, speaker, operator=operator, may=itself or speaker in self._speakers)
+            return
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))
         if not isinstance(request, protocol.Status | protocol.Question):
@@ -328,6 +338,19 @@ class Server:
             asked = msgspec.to_builtins(request)
             self._log.info("request", by=user, operator=operator, asked=asked, **through)
         client.future.add_done_callback(lambda _: self._came(client))
+
+    def _follow(self, client: _Client, speaker: str, *, operator: bool, may: bool) -> None:
+        """Have a program told what changes from now on."""
+        if not may:
+            text = f"user {speaker} may not follow what all users do (service.speakers)"
+            self._answer(client, Reply("refused", text))
+        elif (outbox := self._inbox.follow(self._operators, operator=operator)) is None:
+            self._answer(client, Reply("failed", "too many programs follow the daemon"))
+        else:
+            self._clients.remove(client)
+            self._selector.unregister(client.connection)
+            self._following.add(client.connection, outbox)
+            self._log.info("a program follows the daemon", by=speaker)
 
     def _too_often(self, client: _Client, who: Hashable, user: str, operator: bool) -> None:
         """Refuse, and count it. No journal, and hardly a word in the log: both would fill up."""

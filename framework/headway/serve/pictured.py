@@ -1,0 +1,175 @@
+"""Answers from a picture of the cluster that is kept beside the daemon, so that reading costs the daemon
+nothing.
+
+The picture is what the daemon tells to a program that follows it. Until all of it has been told, and where
+the daemon does not let itself be followed, the daemon is asked. If the daemon goes away, the last picture is
+what is told, with a word since when; and the daemon is tried again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+import structlog
+from msgspec.structs import replace
+
+from headway.errors import Failure
+from headway.serve.news import News
+from headway.serve.picture import Picture
+from headway.serve.reading import Readable, Reader
+from headway.serve.source import Caller, DaemonSource
+from headway.serve.stream import DaemonItem, Item, Stream
+from headway.service import protocol
+from headway.service.changes import FORMAT, Begun, Change, read_change
+from headway.service.protocol import AnyRequest, Reply
+
+#: A daemon that says nothing for so long does not answer, seconds.
+SILENT = 10.0
+#: Seconds until the daemon is tried again: at first, and at most.
+_AGAIN, _LATEST = 0.2, 5.0
+#: Bytes that are read at once.
+_CHUNK = 256 * 1024
+#: What ends the following of a daemon: it is gone, silent, does not want it, or says what is not understood.
+_ENDS = (OSError, TimeoutError, EOFError, LookupError, msgspec.MsgspecError, Failure)
+#: What is the same for everybody until the next cycle, and how many such answers are kept.
+_COMMON = protocol.Holes | protocol.Starts | protocol.Datasets
+_KEPT = 256
+
+
+@dataclass
+class PictureSource:
+    """A picture, and the daemon for what is not in it."""
+
+    daemon: DaemonSource
+    clock: Callable[[], float] = time.time
+    silent: float = SILENT
+    stream_of: Stream = field(default_factory=Stream)
+    #: What is told; None: nothing is known yet.
+    picture: Picture | None = field(default=None, init=False)
+    #: Since when the daemon does not answer (absolute seconds); None: it does, or was never there.
+    silent_since: float | None = field(default=None, init=False)
+    #: The picture is what the daemon tells now.
+    is_current: bool = field(default=False, init=False)
+    #: Answers that are the same for all, after the cycle of this number.
+    _common: tuple[int, dict[AnyRequest, asyncio.Future[Reply]]] = field(default=(-1, {}), init=False)
+
+    # ------------------------------------------------------------------ what is asked of it
+
+    async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
+        picture = self.picture if self.is_current or self.silent_since is not None else None
+        if picture is not None and isinstance(request, Readable):
+            reply = Reader(picture, caller).answer(request)
+            return reply if self.silent_since is None else self._with_a_word(reply, self.silent_since)
+        if self.silent_since is not None:
+            raise Failure(f"the daemon has not answered since {_told(self.silent_since)}")
+        if isinstance(request, _COMMON) and self.is_current and picture is not None:
+            return await self._asked_once(picture, request, caller)
+        return await self.daemon.ask(request, caller)
+
+    def stream(self, caller: Caller, after: int | None = None) -> AsyncIterator[Item]:
+        def sees_all() -> bool:
+            return self.picture is not None and self.picture.sees_all(caller)
+
+        return self.stream_of.read(caller.user, sees_all, after)
+
+    def _with_a_word(self, reply: Reply, since: float) -> Reply:
+        word = f"the daemon has not answered since {_told(since)}: this is the last that is known of it"
+        reason = f"{reply.reason}; {word}" if reply.reason else word
+        return replace(reply, reason=reason, silent_since=since)
+
+    async def _asked_once(self, picture: Picture, request: _COMMON, caller: Caller) -> Reply:
+        """What the daemon says, for all who ask the same until the next cycle."""
+        number = picture.cycle.report.number if picture.cycle is not None else 0
+        if self._common[0] != number or len(self._common[1]) >= _KEPT:
+            self._common = number, {}
+        known = self._common[1]
+        if (found := known.get(request)) is None:
+            found = known[request] = asyncio.ensure_future(self.daemon.ask(request, caller))
+        try:
+            reply = await asyncio.shield(found)
+        except Exception:
+            known.pop(request, None)
+            raise
+        if reply.outcome != "accepted":
+            known.pop(request, None)
+        return reply
+
+    # ------------------------------------------------------------------ the daemon is followed
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """While this is open, the picture is kept."""
+        task = asyncio.create_task(self._follow())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _follow(self) -> None:
+        log, pause, why = structlog.get_logger("headway.serve"), _AGAIN, ""
+        while True:
+            try:
+                await self._follow_once()
+            except _ENDS as error:
+                said = str(error) or "it says nothing"
+                if said != why:
+                    log.warning("the daemon is not followed", why=said)
+                why = said
+            pause = _AGAIN if self.is_current else min(_LATEST, 2 * pause)
+            self._lost()
+            await asyncio.sleep(pause)
+
+    async def _follow_once(self) -> None:
+        """Follow until the daemon goes away: always raises."""
+        reader, writer = await asyncio.open_unix_connection(self.daemon.socket, limit=_CHUNK)
+        try:
+            writer.write(protocol.write(protocol.Follow(FORMAT)))
+            picture, rest = Picture(), b""
+            news = News(picture, self.stream_of)
+            while True:
+                async with asyncio.timeout(self.silent):
+                    more = await reader.read(_CHUNK)
+                if not more:
+                    raise EOFError("it ended")
+                *lines, rest = (rest + more).split(b"\n")
+                for line in filter(None, lines):
+                    news.fold(_change(line))
+                if self.picture is not picture and picture.whole:
+                    self._found(picture)
+                elif self.picture is picture:
+                    news.tell()
+        finally:
+            writer.close()
+
+    def _found(self, picture: Picture) -> None:
+        """All is known that the daemon tells at the beginning."""
+        self.picture, self.is_current, self.silent_since = picture, True, None
+        self.stream_of.put("daemon", DaemonItem(True, self.clock()))
+        self.stream_of.tell()
+
+    def _lost(self) -> None:
+        if self.is_current:
+            self.is_current, self.silent_since = False, self.clock()
+            self.stream_of.put("daemon", DaemonItem(False, self.silent_since))
+            self.stream_of.tell()
+
+
+def _change(line: bytes) -> Change:
+    if line.startswith(b"{"):
+        raise Failure(protocol.read_reply(line).reason)
+    change = read_change(line)
+    if isinstance(change, Begun) and change.format != FORMAT:
+        raise Failure(f"it tells format {change.format}, and this program knows format {FORMAT}")
+    return change
+
+
+def _told(time: float) -> str:
+    return datetime.fromtimestamp(time).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,160 @@
+"""After any cycles the picture of ``headway serve`` says what the daemon says on its socket, to each user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from building import described, plugged
+from followed import OPERATOR, Followed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from headway import events as e
+from headway.hookspecs import hookimpl
+from headway.model import (
+    ClusterDescription,
+    Dependency,
+    JobDescription,
+    NodeDescription,
+    PoolDescription,
+    Reservation,
+)
+from headway.scheduler import Scheduler
+from headway.serve.reading import Readable
+from headway.service import protocol as p
+from headway.state import Job
+from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.conservative import Conservative
+from headway_plugins.policies.easy import Easy
+from headway_plugins.policies.fcfs import Fcfs
+
+USERS = ("ann", "ben", "eve")
+POOLS = {"a": ("a",), "b": ("b",), "ab": ("a", "b"), "ba": ("b", "a")}
+FLAT = ClusterDescription("flat", (PoolDescription("a", 6), PoolDescription("b", 4)))
+NODES = ClusterDescription(
+    "nodes",
+    tuple(PoolDescription(name) for name in "abc"),
+    tuple(
+        NodeDescription(f"n{at}", 2, pools=pools, memory=8)
+        for at, pools in enumerate([("a",), ("a",), ("b",), ("b", "c"), ("c",)])
+    ),
+)
+SUBMIT = st.tuples(
+    st.just("submit"), st.sampled_from(USERS), st.integers(1, 5), st.integers(1, 9),
+    st.sampled_from(sorted(POOLS)), st.sampled_from(["", "held", "after"]),
+)  # fmt: skip
+OTHER = st.tuples(
+    st.sampled_from(
+        ["end", "requeue", "hold", "release", "suspend", "resume", "change", "down", "up", "reserve", "power"]
+    ),
+    st.integers(0, 30),
+)
+CYCLES = st.lists(st.tuples(st.lists(SUBMIT | OTHER, max_size=5), st.booleans()), min_size=1, max_size=8)
+REQUESTS: list[Readable] = [
+    p.Status(), p.Jobs(), p.Jobs(count=2, first=1), p.Jobs(mine=True), p.Jobs(pool="a"), p.Jobs(pool="b"),
+    p.Jobs(user="ben"), p.Jobs(status="pending"), p.Jobs(status="waiting"), p.Jobs(status="running"),
+    p.Jobs(account="x"), p.Jobs(pool="none"), p.Nodes(), p.Nodes(pool="b", first=1), p.Pools(), p.Bookings(),
+    p.Bookings(pool="a"), p.Cycle(),
+]  # fmt: skip
+
+
+class Backwards:
+    """Serves the last that came first."""
+
+    @hookimpl
+    def order_queue(self, jobs: list[Job]) -> list[Job]:
+        return list(reversed(jobs))
+
+
+class Site:
+    """Lets things happen that can happen to the jobs and nodes that are there."""
+
+    def __init__(self, followed: Followed) -> None:
+        self.followed = followed
+        self.count = 0
+
+    def events(self, drawn: list[tuple[Any, ...]]) -> list[e.Event]:
+        found: list[e.Event] = []
+        for what, *more in drawn:
+            found += self._submitted(*more) if what == "submit" else self._happens(what, *more)
+        return found
+
+    def _submitted(self, user: str, size: int, length: int, pool: str, how: str) -> list[e.Event]:
+        self.count += 1
+        pool, *further = POOLS[pool]
+        after = (Dependency("ended", str(self.count - 1)),) if how == "after" and self.count > 1 else ()
+        job = described(
+            str(self.count), size, 10.0 * length, self.followed.now, pool=pool, further_pools=tuple(further),
+            user=user, account="x" if size > 2 else "", dependencies=after, held=how == "held",
+        )  # fmt: skip
+        return [e.JobSubmitted(self.followed.now, job)]
+
+    def _happens(self, what: str, which: int) -> list[e.Event]:
+        state, now = self.followed.scheduler.state, self.followed.now
+        if what in ("down", "up", "reserve", "power"):
+            nodes = list(state.nodes.descriptions.values())
+            if not nodes:
+                return []
+            node = nodes[which % len(nodes)]
+            kept = Reservation(f"r{which}", now + which, now + which + 50, nodes=(node.name,))
+            told: dict[str, e.Event] = {
+                "down": e.NodeDown(now, node.name, "broken"),
+                "up": e.NodeUp(now, node),
+                "reserve": e.ReservationMade(now, kept),
+                "power": e.NodePowerChanged(now, node.name, "asleep"),
+            }
+            return [told[what]]
+        jobs = list(state.jobs.values())
+        if not jobs:
+            return []
+        job = jobs[which % len(jobs)]
+        status = job.status.value
+        waits = status in ("pending", "waiting")
+        named: dict[str, tuple[bool, e.Event]] = {
+            "end": (True, e.JobEnded(now, job.id)),
+            "requeue": (status in ("running", "suspended"), e.JobRequeued(now, job.id)),
+            "hold": (waits, e.JobHeld(now, job.id)),
+            "release": (True, e.JobReleased(now, job.id)),
+            "suspend": (status == "running", e.JobSuspended(now, job.id)),
+            "resume": (status == "suspended", e.JobResumed(now, job.id)),
+            "change": (waits, e.JobChanged(now, changed(job, USERS[which % 3]))),
+        }
+        can, event = named[what]
+        return [event] if can else []
+
+
+def changed(job: Job, user: str) -> JobDescription:
+    """The job with another user and a longer limit."""
+    request = job.description.request
+    longer = replace(request, walltime=request.walltime + 10.0)
+    return replace(job.description, request=longer, user=user)
+
+
+def agree(followed: Followed) -> None:
+    for user in (*USERS, OPERATOR):
+        for request in REQUESTS:
+            told, pictured = followed.both(request, user)
+            assert pictured == told, (user, request)
+
+
+@pytest.mark.parametrize("private", [True, False], ids=["private", "open"])
+@pytest.mark.parametrize("cluster", [FLAT, NODES], ids=["flat", "nodes"])
+@pytest.mark.parametrize("policy", [Fcfs, Easy, Conservative])
+@settings(max_examples=10)
+@given(cycles=CYCLES, backwards=st.booleans())
+def test_the_picture_says_what_the_daemon_says(
+    policy: type, cluster: ClusterDescription, private: bool, cycles: list[Any], backwards: bool
+) -> None:
+    plugins = [*([Backwards()] if backwards else []), policy(), FirstFit()]
+    followed = Followed(Scheduler(cluster, plugged(*plugins)), private=private)
+    site, news = Site(followed), list[e.Event]()
+    for drawn, looked_at in cycles:
+        news = followed.started(followed.cycle(*news, *site.events(drawn)))
+        if looked_at:
+            followed.settle()
+            agree(followed)
+    followed.cycle(*news)
+    followed.settle()
+    agree(followed)
