@@ -11,9 +11,11 @@ from headway.events import Event, JobStarted
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.spare_time import SpareTime
 from headway.scheduler import Scheduler
+from headway.serve.news import News
 from headway.serve.picture import Picture
 from headway.serve.reading import Readable, Reader
 from headway.serve.source import Caller
+from headway.serve.stream import Stream
 from headway.service import Peer
 from headway.service import protocol as p
 from headway.service.answers import Answers
@@ -39,7 +41,8 @@ class Followed:
             lambda: None, p.Report("drive", "c", 0, 0.0), clock=lambda: scheduler.state.now,
             answers=self.answers, feed=self.feed,
         )  # fmt: skip
-        self.picture = Picture()
+        self.picture, self.stream = Picture(), Stream()
+        self.news = News(self.picture, self.stream)
         outbox = self.feed.join(Begun(FORMAT, private, (OPERATOR,), False))
         assert outbox is not None
         self.outbox = outbox
@@ -67,8 +70,9 @@ class Followed:
         count = 0
         while lines := self.outbox.take():
             for line in lines.splitlines():
-                self.picture.fold(read_change(line))
+                self.news.fold(read_change(line))
                 count += 1
+        self.news.tell()
         return count
 
     def settle(self) -> None:

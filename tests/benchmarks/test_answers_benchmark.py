@@ -7,14 +7,12 @@ are taken in turns, and compared by processor time.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
 import resource
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,34 +21,27 @@ from typing import Any
 
 import pytest
 from building import alike, described, node_cluster, plugged
-from waiting import until
+from busy_daemon import NODES, PENDING, PROCESSORS, USERS, Daemon, told_seconds
 
-from headway.adapter import ClusterAdapter, Outcome
-from headway.decisions import Decision, Start
-from headway.engine import Engine
-from headway.events import Event, JobEnded, JobStarted, JobSubmitted
+from headway.decisions import Start
+from headway.events import JobEnded, JobStarted, JobSubmitted
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.planned import PlannedStarts
 from headway.inquiry.reports import TrialReport
-from headway.model import ClusterDescription
-from headway.model.modes import Mode
 from headway.scheduler import Scheduler
-from headway.service import Inbox, Peer, Server
+from headway.service import Peer
 from headway.service import protocol as p
 from headway.service.answers import Answers
 from headway.service.client import ask
-from headway.service.snapshots import Snapshots
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 
 pytestmark = pytest.mark.benchmark
 
-NODES, PROCESSORS, PENDING = 10_000, 8, 50_000
-PAUSE = 0.5
-USERS, THREADS = 100, 10
-#: Rounds of cycles without and with questions, and cycles of each.
-ROUNDS, CYCLES = 3, 12
+THREADS = 10
+#: Rounds of cycles without and with questions.
+ROUNDS = 3
 #: Asks so many questions a second, of three kinds in turn, until it is told that it is enough; prints how
 #: long each took. Its threads are not the daemon's.
 CLIENT = """
@@ -86,105 +77,6 @@ print(json.dumps([took, refused[:3], len(refused)]))
 """
 
 
-class Busy(ClusterAdapter):
-    """A cluster on which a job ends and another comes again and again."""
-
-    capabilities = frozenset({Start})
-
-    def __init__(self) -> None:
-        self.draw = random.Random(1)
-        self.count = 0
-        self.running: list[str] = []
-        self.news: list[Event] = [self.arrival(0.0) for _ in range(PENDING + 1700)]
-        self.woken = threading.Event()
-        #: When the next news comes.
-        self.next = 0.0
-
-    def arrival(self, now: float) -> JobSubmitted:
-        self.count += 1
-        size, limit = self.draw.choice([1, 2, 4, 8, 16, 64, 256]), self.draw.randrange(600, 86400)
-        user = f"uid:{20000 + self.count % USERS}"
-        return JobSubmitted(now, described(str(self.count), size, limit, now, user=user))
-
-    def describe(self) -> ClusterDescription:
-        return node_cluster(*alike(NODES, PROCESSORS))
-
-    def wait(self, deadline: float | None) -> tuple[float, Sequence[Event]] | None:
-        now = time.monotonic()
-        if not self.news:
-            self.woken.wait(max(0.0, self.next - now))
-            self.woken.clear()
-            now = time.monotonic()
-            if now >= self.next:
-                self.next = now + PAUSE
-                over = self.running.pop(self.draw.randrange(len(self.running)))
-                self.news += [JobEnded(now, over), self.arrival(now)]
-        news, self.news = self.news, []
-        return now, news
-
-    def apply(self, now: float, decisions: Sequence[Decision]) -> Sequence[Outcome]:
-        starts = [one for one in decisions if type(one) is Start]
-        self.running += [one.job_id for one in starts]
-        self.news += [JobStarted(now, one.job_id, one.placement) for one in starts]
-        return [Outcome(True)] * len(decisions)
-
-    def wake(self) -> None:
-        self.woken.set()
-
-
-class Timed(Scheduler):
-    """Keeps the processor time of each step at which a job ended."""
-
-    steps: list[float]
-
-    def step(self, now: float, events: Sequence[Event]) -> list[Decision]:
-        began = time.thread_time()
-        made = super().step(now, events)
-        if any(isinstance(event, JobEnded) for event in events):
-            self.steps.append(time.thread_time() - began)
-        return made
-
-
-class Counted(Inbox):
-    """Keeps the processor time that the scheduler's thread spent on answers."""
-
-    spent = 0.0
-
-    def answer_questions(self, scheduler: Scheduler) -> None:
-        began = time.thread_time()
-        super().answer_questions(scheduler)
-        self.spent += time.thread_time() - began
-
-
-class Daemon:
-    def __init__(self, place: Path, policy: Any) -> None:
-        self.path = place / "s"
-        adapter = Busy()
-        self.scheduler = Timed(adapter.describe(), plugged(policy, FirstFit()))
-        self.scheduler.steps = []
-        self.snapshots = Snapshots()
-        report = p.Report("drive", "c", 0, 0.0)
-        self.inbox = Counted(
-            adapter.wake, report, clock=time.time, answers=Answers(private=True), snapshots=self.snapshots
-        )
-        users = itertools.cycle(range(20000, 20000 + USERS))
-        self.server = Server(self.path, self.inbox, credentials=lambda _: next(users))
-        self.engine = Engine(adapter, self.scheduler, mode=Mode.DRY_RUN, requests=self.inbox)
-        self.thread = threading.Thread(target=self.engine.run)
-        self.thread.start()
-        until(lambda: len(self.scheduler.steps) > 2, "the first steps are over", seconds=600)
-
-    def cycles(self) -> list[float]:
-        self.scheduler.steps.clear()
-        until(lambda: len(self.scheduler.steps) >= CYCLES, "steps are made", seconds=600)
-        return list(self.scheduler.steps)
-
-    def close(self) -> None:
-        self.engine.stop()
-        self.thread.join()
-        self.server.close()
-
-
 POLICIES: dict[str, Callable[[], Any]] = {"easy": Easy, "conservative": Conservative}
 
 
@@ -217,10 +109,10 @@ def test_a_hundred_users_ask_a_question_a_second(daemon: Daemon) -> None:
         for kind, times in more.items():
             took[kind] += times
         assert {"no job of yours" in reason for reason in reasons} <= {True}, (reasons, refused)
-    print(f"  processor time of a cycle: {_told(alone)}, beside questions {_told(beside)}")
+    print(f"  processor time of a cycle: {told_seconds(alone)}, beside questions {told_seconds(beside)}")
     print(f"  answers take {100 * spent / seconds:.2f} % of the scheduler's thread")
     for kind, times in took.items():
-        print(f"  {len(times)} answers to {kind}: {_told(times)} of wall time")
+        print(f"  {len(times)} answers to {kind}: {told_seconds(times)} of wall time")
     print(f"  load {os.getloadavg()[0]:.1f}")
 
 
@@ -254,8 +146,8 @@ def test_what_planned_starts_cost_after_a_cycle(policy: str, limits: Sequence[in
         spent.append(time.thread_time() - stepped)
         cycles.append(stepped - began)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"\n{policy}, {len(limits)} limits: processor time of a cycle {_told(cycles)}")
-    print(f"  of planned starts after it {_told(spent)}; {known} jobs at last; {memory} MB at most")
+    print(f"\n{policy}, {len(limits)} limits: processor time of a cycle {told_seconds(cycles)}")
+    print(f"  of planned starts after it {told_seconds(spent)}; {known} jobs at last; {memory} MB at most")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -297,11 +189,6 @@ def test_when_takes_the_time_of_two_cycles_or_two_seconds(daemon: Daemon) -> Non
         outcomes.append(reply.found.outcome)
     known = daemon.snapshots._snapshot
     assert known is not None
-    print(f"  processor time of a cycle: {_told(cycles)}")
-    print(f"  when: {_told(took)} of wall time, {outcomes}; load {os.getloadavg()[0]:.1f}")
+    print(f"  processor time of a cycle: {told_seconds(cycles)}")
+    print(f"  when: {told_seconds(took)} of wall time, {outcomes}; load {os.getloadavg()[0]:.1f}")
     print(f"  a fork keeps the scheduler's thread for {1e3 * known.took:.1f} ms")
-
-
-def _told(seconds: Sequence[float]) -> str:
-    ordered = sorted(seconds)
-    return f"{1e3 * median(ordered):.2f} ms (99 % {1e3 * ordered[int(0.99 * len(ordered))]:.1f} ms)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from building import described, plugged
 from followed import OPERATOR, Followed
@@ -23,6 +24,7 @@ from headway.model import (
 )
 from headway.scheduler import Scheduler
 from headway.serve.reading import Readable
+from headway.serve.stream import seen
 from headway.service import protocol as p
 from headway.state import Job
 from headway_plugins.placement.first_fit import FirstFit
@@ -132,6 +134,17 @@ def changed(job: Job, user: str) -> JobDescription:
     return replace(job.description, request=longer, user=user)
 
 
+def nobody_is_told_of_others(followed: Followed, owners: dict[str, set[str]]) -> None:
+    """Of each job only the stream of a user speaks to whom it has belonged."""
+    for user in USERS:
+        for item in seen(followed.stream, user, False):
+            data = msgspec.json.decode(item.data)
+            if item.kind in ("event", "decision"):
+                assert user in owners.get(data.get("job", ""), {user}), item
+            elif item.kind == "jobs":
+                assert all(user in owners[job] for job in [*data.get("ids", ()), *data.get("gone", ())])
+
+
 def agree(followed: Followed) -> None:
     for user in (*USERS, OPERATOR):
         for request in REQUESTS:
@@ -149,12 +162,18 @@ def test_the_picture_says_what_the_daemon_says(
 ) -> None:
     plugins = [*([Backwards()] if backwards else []), policy(), FirstFit()]
     followed = Followed(Scheduler(cluster, plugged(*plugins)), private=private)
-    site, news = Site(followed), list[e.Event]()
+    site, news, owners = Site(followed), list[e.Event](), dict[str, set[str]]()
     for drawn, looked_at in cycles:
-        news = followed.started(followed.cycle(*news, *site.events(drawn)))
+        coming = site.events(drawn)
+        for event in coming:
+            if isinstance(event, e.JobSubmitted | e.JobChanged):
+                owners.setdefault(event.job.id, set()).add(event.job.user)
+        news = followed.started(followed.cycle(*news, *coming))
         if looked_at:
             followed.settle()
             agree(followed)
     followed.cycle(*news)
     followed.settle()
     agree(followed)
+    if private:
+        nobody_is_told_of_others(followed, owners)

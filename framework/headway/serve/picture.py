@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from functools import singledispatchmethod
 from typing import Any, TypeVar
 
-from headway.inquiry.reports import BookingReport, NodeReport
+from headway.inquiry.reports import BookingReport, JobReport, NodeReport
 from headway.serve.source import Caller
 from headway.service import changes as c
 from headway.service.protocol import Report
@@ -22,17 +22,17 @@ class Picture:
     """What is known of a cluster and its daemon."""
 
     def __init__(self) -> None:
-        #: How often anything changed.
-        self.changes = 0
         self.begun = c.Begun(c.FORMAT)
         #: All that was there at the beginning is known.
         self.whole = False
         self.jobs: dict[str, c.JobRow] = {}
         #: User -> ids of the user's jobs.
         self.of_users: dict[str, dict[str, None]] = {}
-        #: Ids of jobs outside of the queues, and of jobs on nodes.
+        #: Ids of jobs in queues, outside of them, and on nodes; and of jobs that were sent to several pools.
+        self.pending: dict[str, None] = {}
         self.outside: dict[str, None] = {}
         self.on_nodes: dict[str, None] = {}
+        self.in_several: dict[str, None] = {}
         #: Domain -> the names of its pools, in the daemon's order; pool -> its domain.
         self.domains: dict[str, tuple[str, ...]] = {}
         self.domain_of: dict[str, str] = {}
@@ -44,7 +44,7 @@ class Picture:
         self.bookings: dict[str, tuple[list[BookingReport], int]] = {}
         self.cycle: c.Cycled | None = None
         self.report: Report | None = None
-        #: Lists that were made since the last change.
+        #: Lists that were made since something changed that they go by.
         self._made: dict[Hashable, Any] = {}
 
     # ------------------------------------------------------------------ what is asked of it
@@ -61,7 +61,8 @@ class Picture:
         return tuple([pool.name for pool in self.report.pools]) if self.report is not None else ()
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` makes, once until the next change."""
+        """What ``make`` makes, once until a job or a node comes or goes or changes so that it would stand
+        elsewhere in some list."""
         if key not in self._made:
             if len(self._made) >= _KEPT:
                 del self._made[next(iter(self._made))]
@@ -76,36 +77,40 @@ class Picture:
 
     # ------------------------------------------------------------------ what changes it
 
-    def fold(self, change: c.Change) -> None:
-        self._fold(change)
-        self.changes += 1
-        self._made.clear()
-
     @singledispatchmethod
-    def _fold(self, change: c.Change) -> None:
+    def fold(self, change: c.Change) -> None:
+        """One change becomes part of it."""
         raise AssertionError(f"no change that is known: {change}")
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.Begun) -> None:
         self.begun = change
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.JobRows) -> None:
         for row in change.rows:
+            known = self.jobs.get(row.report.id)
+            if known is not None and _stands_as(known, row):
+                self._lies_on(row, known)
+                continue
             self._forget(row.report.id)
             self._put(row)
+            self._made.clear()
         for job_id in change.gone:
             self._forget(job_id)
+            self._made.clear()
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.Domains) -> None:
+        self._made.clear()
         self.domains = dict(change.domains)
         self.domain_of = {pool: name for name, pools in change.domains for pool in pools}
         self.queues = {name: [] for name in self.domains}
         self.bookings = {name: self.bookings.get(name, ([], 0)) for name in self.domains}
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.Order) -> None:
+        self._made.clear()
         if change.anew is not None:
             self.queues[change.domain] = list(change.anew)
             return
@@ -115,38 +120,54 @@ class Picture:
         for at, job_id in change.put:
             queue.insert(at, job_id)
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.NodeRows) -> None:
         for row in change.rows:
+            known = self.nodes.get(row.name)
+            if known is None or known.pools != row.pools:
+                self._made.clear()
             self.nodes[row.name] = row
         for name in change.gone:
             self.nodes.pop(name, None)
+            self._made.clear()
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.Booked) -> None:
         known, _ = self.bookings.get(change.domain, ([], 0))
         self.bookings[change.domain] = [*known[: change.keep], *change.rows], change.owed
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.Cycled) -> None:
         self.cycle = change
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.State) -> None:
         self.report = change.report
 
-    @_fold.register
+    @fold.register
     def _(self, change: c.Whole) -> None:
         self.whole = True
 
     def _put(self, row: c.JobRow) -> None:
         report = row.report
-        self.jobs[report.id] = row
         self.of_users.setdefault(report.user, {})[report.id] = None
-        if report.status == WAITING:
-            self.outside[report.id] = None
-        elif report.status != PENDING:
-            self.on_nodes[report.id] = None
+        self._group(report)[report.id] = None
+        if report.pools:
+            self.in_several[report.id] = None
+        self._lies_on(row, None)
+
+    def _group(self, report: JobReport) -> dict[str, None]:
+        groups = {PENDING: self.pending, WAITING: self.outside}
+        return groups.get(report.status, self.on_nodes)
+
+    def _lies_on(self, row: c.JobRow, known: c.JobRow | None) -> None:
+        """The row takes the place of the one that is known."""
+        report = row.report
+        self.jobs[report.id] = row
+        if known is not None and known.report.placement == report.placement:
+            return
+        for node, _ in known.report.placement if known is not None else ():
+            self.jobs_on[node].pop(report.id, None)
         for node, _ in report.placement:
             self.jobs_on.setdefault(node, {})[report.id] = None
 
@@ -154,20 +175,30 @@ class Picture:
         row = self.jobs.pop(job_id, None)
         if row is None:
             return
-        user = row.report.user
-        mine = self.of_users[user]
+        report = row.report
+        mine = self.of_users[report.user]
         del mine[job_id]
         if not mine:
-            del self.of_users[user]
-        self.outside.pop(job_id, None)
-        self.on_nodes.pop(job_id, None)
-        for node, _ in row.report.placement:
+            del self.of_users[report.user]
+        del self._group(report)[job_id]
+        self.in_several.pop(job_id, None)
+        for node, _ in report.placement:
             self.jobs_on[node].pop(job_id, None)
 
-    def queued(self, domain: str) -> Iterator[str]:
+    def queued(self, domain: str) -> list[str]:
         """The ids of the jobs of a queue, of those that stand in several queues only where they are told."""
-        jobs, domain_of = self.jobs, self.domain_of
-        for job_id in self.queues.get(domain, ()):
-            row = jobs.get(job_id)
-            if row is not None and row.report.status == PENDING and domain_of.get(row.report.pool) == domain:
-                yield job_id
+        pending, several = self.pending, self.in_several
+        found = [job_id for job_id in self.queues.get(domain, ()) if job_id in pending]
+        if not several:
+            return found
+        here = self.domains.get(domain, ())
+        jobs = self.jobs
+        return [one for one in found if one not in several or jobs[one].report.pool in here]
+
+
+def _stands_as(known: c.JobRow, row: c.JobRow) -> bool:
+    """Whether two rows of a job have the same place in each list."""
+    old, new = known.report, row.report
+    return (known.submitted, known.seq, old.status, old.user, old.pool, old.pools, old.account, old.qos) == (
+        row.submitted, row.seq, new.status, new.user, new.pool, new.pools, new.account, new.qos
+    ) and old.name == new.name  # fmt: skip

@@ -93,7 +93,9 @@ class Reader:
 
     def _in_order(self, status: str) -> Iterable[str]:
         picture = self._picture
-        queued = () if status not in ("", PENDING) else chain(*map(picture.queued, picture.domains))
+        queued = (
+            () if status not in ("", PENDING) else chain.from_iterable(map(picture.queued, picture.domains))
+        )
         outside = () if status not in ("", WAITING) else self._sorted(picture.outside, "")
         return chain(queued, outside, () if status == WAITING else self._sorted(picture.on_nodes, status))
 

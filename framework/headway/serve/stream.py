@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -17,6 +17,8 @@ import msgspec
 
 #: Items that are kept.
 KEPT = 20_000
+#: Items that a reader gets before it is looked again whether it is too slow.
+_AT_ONCE = 256
 #: Ids that an item names, at most.
 NAMED = 500
 
@@ -62,7 +64,9 @@ class DaemonItem(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class _Kept:
+class Kept:
+    """An item as it is kept."""
+
     number: int
     kind: str
     #: For all who may know of all jobs.
@@ -77,7 +81,7 @@ class Stream:
 
     clock: Callable[[], float] = time.time
     kept: int = KEPT
-    _items: deque[_Kept] = field(init=False)
+    _items: deque[Kept] = field(init=False)
     _next: int = field(init=False)
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -92,7 +96,7 @@ class Stream:
         """An item; ``own``: what those users get of it who may know of their own jobs only, else all the
         same."""
         of_users = None if own is None else {user: msgspec.json.encode(data) for user, data in own.items()}
-        self._items.append(_Kept(self._next, kind, msgspec.json.encode(whole), of_users))
+        self._items.append(Kept(self._next, kind, msgspec.json.encode(whole), of_users))
         self._next += 1
 
     def tell(self) -> None:
@@ -117,30 +121,35 @@ class Stream:
             if not self._follows(at):
                 at = self.last
                 yield Item(at, "anew", msgspec.Raw(b"null"))
-            news = self._news
-            for one in self._behind(at):
-                at = one.number
-                if (data := _seen(one, user, sees_all())) is not None:
-                    yield Item(one.number, one.kind, msgspec.Raw(data))
-                if not self._follows(at):
-                    break
+            news, there = self._news, self._behind(at)
+            for item in seen(there, user, sees_all()):
+                yield item
+            if there:
+                at = there[-1].number
             else:
-                if at == self.last:
-                    await news.wait()
+                await news.wait()
 
     def _follows(self, number: int) -> bool:
         """Whether all items behind this number are kept."""
         first = self._items[0].number if self._items else self._next
         return first - 1 <= number <= self.last
 
-    def _behind(self, number: int) -> Iterable[_Kept]:
+    def _behind(self, number: int) -> list[Kept]:
         first = self._items[0].number if self._items else self._next
-        return list(islice(self._items, number + 1 - first, number + 1 - first + 256))
+        return list(islice(self._items, number + 1 - first, number + 1 - first + _AT_ONCE))
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self._items)
 
 
-def _seen(one: _Kept, user: str, sees_all: bool) -> bytes | None:
-    """What the user is told of an item; None: nothing."""
-    return one.whole if sees_all or one.own is None else one.own.get(user)
+def seen(kept: Iterable[Kept], user: str, sees_all: bool) -> list[Item]:
+    """Those that the user may know of, as the user is told."""
+    found = []
+    for one in kept:
+        data = one.whole if sees_all or one.own is None else one.own.get(user)
+        if data is not None:
+            found.append(Item(one.number, one.kind, msgspec.Raw(data)))
+    return found
 
 
 def jobs_item(ids: Iterable[str], gone: Iterable[str]) -> JobsItem:

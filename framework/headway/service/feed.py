@@ -59,7 +59,7 @@ from headway.view.owed import Check, Enough
 #: Programs that follow at a time.
 MOST = 4
 #: Share of all time, and seconds at once, of the scheduler's thread for all of them.
-SHARE, AT_ONCE = 0.04, 0.02
+SHARE, AT_ONCE = 0.03, 0.02
 #: Rows of a line.
 _ROWS = 64
 #: Events of a cycle that are told one by one, and cycles that wait until a follower is given up.

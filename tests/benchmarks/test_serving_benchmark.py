@@ -1,0 +1,163 @@
+"""What ``headway serve`` costs a daemon beside 50,000 pending jobs on 10,000 nodes, and how long reading takes.
+
+A process keeps the picture and serves it over HTTP on a Unix socket, with streams that are read in it. Another
+asks. Cycles alone, with a follower, and with all of that are taken in turns, and compared by processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from busy_daemon import NODES, PENDING, Daemon, told_seconds
+
+from headway_plugins.policies.conservative import Conservative
+from headway_plugins.policies.easy import Easy
+
+pytestmark = pytest.mark.benchmark
+
+STREAMS, A_SECOND, CONNECTIONS = 200, 500, 20
+ROUNDS = 3
+#: Keeps a picture and serves it; says when it is whole, and at the end how much memory and time it took.
+SERVE = """
+import asyncio, json, resource, sys, time
+from pathlib import Path
+import uvicorn
+from headway.serve.app import make_app
+from headway.serve.pictured import PictureSource
+from headway.serve.source import Caller, DaemonSource
+
+source = PictureSource(DaemonSource(Path(sys.argv[1])))
+items = 0
+def known(user):
+    return Caller(user, frozenset({"read", "operator"}), itself=user == "itself")
+class Ways:
+    async def caller(self, request):
+        return known(request.headers["test-user"])
+async def read(user):
+    global items
+    async for item in source.stream(known(user)):
+        items += 1
+async def main():
+    server = uvicorn.Server(uvicorn.Config(make_app(source, Ways()), uds=sys.argv[2], log_level="error"))
+    async with source.running():
+        serving = asyncio.create_task(server.serve())
+        began = time.perf_counter()
+        while not (source.is_current and server.started):
+            await asyncio.sleep(0.01)
+        names = [f"uid:{20000 + n % 100}" if n % 4 else "itself" for n in range(int(sys.argv[3]))]
+        readers = [asyncio.create_task(read(name)) for name in names]
+        print(time.perf_counter() - began, flush=True)
+        started, wall = time.process_time(), time.perf_counter()
+        await asyncio.to_thread(sys.stdin.readline)
+        used = (time.process_time() - started) / (time.perf_counter() - wall)
+        for reader in readers:
+            reader.cancel()
+        server.should_exit = True
+        await serving
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(json.dumps([memory, used, items]))
+asyncio.run(main())
+"""
+#: Asks so many times a second over some connections; prints how long each answer took, by what was asked.
+ASK = """
+import asyncio, json, sys, time
+path, a_second, connections = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+WHAT = ["jobs", "jobs?mine=true", "jobs?first=25000", "jobs?status=running&count=500", "nodes?count=500",
+        "jobs?qos=none", "bookings", "pools", "cycle", "status"]
+took = {what: [] for what in WHAT}
+wrong = []
+async def ask(number, enough):
+    reader, writer = await asyncio.open_unix_connection(path)
+    due, turn = time.perf_counter() + number / a_second, number
+    while not enough.is_set():
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        what, user = WHAT[turn % len(WHAT)], f"uid:{20000 + turn % 100}" if turn % 3 else "itself"
+        began = time.perf_counter()
+        writer.write(f"GET /v1/{what} HTTP/1.1\\r\\nhost: localhost\\r\\ntest-user: {user}\\r\\n\\r\\n".encode())
+        head = await reader.readuntil(b"\\r\\n\\r\\n")
+        length = next(line for line in head.split(b"\\r\\n") if line.lower().startswith(b"content-length"))
+        await reader.readexactly(int(length.split(b":")[1]))
+        took[what].append(time.perf_counter() - began)
+        if b" 200 " not in head.split(b"\\r\\n")[0]:
+            wrong.append(head.decode())
+        # Late ones are not made up for.
+        due, turn = max(due + connections / a_second, time.perf_counter() - 0.1), turn + connections + 1
+async def main():
+    enough = asyncio.Event()
+    asking = [asyncio.create_task(ask(number, enough)) for number in range(connections)]
+    await asyncio.to_thread(sys.stdin.readline)
+    enough.set()
+    await asyncio.gather(*asking)
+    print(json.dumps([took, wrong[:2]]))
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def running(*words: str) -> Iterator[subprocess.Popen[str]]:
+    made = subprocess.Popen(
+        [sys.executable, "-c", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield made
+    finally:
+        made.kill()
+        made.wait()
+
+
+def ended(process: subprocess.Popen[str]) -> Any:
+    return json.loads(process.communicate("enough\n")[0].splitlines()[-1])
+
+
+@pytest.mark.parametrize("policy", [Easy, Conservative])
+def test_what_serving_costs_the_daemon_and_how_long_reading_takes(policy: type, tmp_path: Path) -> None:
+    """Prints what was measured, which depends on the machine."""
+    daemon = Daemon(tmp_path, policy(), itself=True)
+    alone: list[float] = []
+    beside: list[float] = []
+    all_took: dict[str, list[float]] = {}
+    print(f"\n{policy.__name__}: {PENDING} pending jobs, {NODES} nodes")
+    try:
+        for turn in range(ROUNDS):
+            alone += daemon.cycles()
+            web = str(tmp_path / f"web{turn}")
+            with running(SERVE, str(daemon.path), web, str(STREAMS)) as serve:
+                assert serve.stdout is not None
+                began, before = time.perf_counter(), daemon.inbox.told
+                whole = float(serve.stdout.readline())
+                spent = daemon.inbox.told - before
+                share = 100 * spent / (time.perf_counter() - began)
+                with running(ASK, web, str(A_SECOND), str(CONNECTIONS)) as ask:
+                    time.sleep(2.0)
+                    told, began = daemon.inbox.told, time.perf_counter()
+                    made = daemon.cycles()
+                    told, seconds = daemon.inbox.told - told, time.perf_counter() - began
+                    took, wrong = ended(ask)
+                beside += made
+                assert not wrong, wrong
+                memory, used, items = ended(serve)
+            for what, times in took.items():
+                all_took.setdefault(what, []).extend(times)
+            print(
+                f"  the picture is whole after {whole:.1f} s, for {1e3 * spent:.0f} ms of the daemon ({share:.1f} %)"
+            )
+            print(
+                f"  telling takes {1e3 * told / len(made):.1f} ms a cycle, {100 * told / seconds:.1f} % of the time"
+            )
+            print(f"  serve: {memory} MB, {100 * used:.0f} % of a core, {items} items to {STREAMS} streams")
+            print(f"  {sum(map(len, took.values())) / seconds:.0f} answers a second")
+    finally:
+        daemon.close()
+    print(f"  processor time of a cycle: {told_seconds(alone)}, beside all of that {told_seconds(beside)}")
+    for what, times in all_took.items():
+        print(f"  {len(times)} answers to {what}: {told_seconds(times)} by the clock")
+    print(f"  load {os.getloadavg()[0]:.1f}")
