@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from building import described
+from devtools import chromium
 from synthetic_run import fcfs_run
 from waiting import HANG
 
@@ -134,12 +133,7 @@ def test_sections_of_plugins_are_in_it() -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", ["large", "hostile", "bundled"])
 def test_its_script_runs_to_the_end_in_a_browser(kind: str, tmp_path: Path) -> None:
-    browser = shutil.which("chromium")
-    if browser is None:
-        reason = "needs Debian's chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    browser = chromium()
     page = tmp_path / "report.html"
     write_html(page, [{"large": fcfs_run, "hostile": hostile, "bundled": bundled}[kind]()])
     options = (

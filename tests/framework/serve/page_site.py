@@ -1,0 +1,190 @@
+"""A cluster of any size behind the page: a source that answers from lists, and a server on loopback."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import uvicorn
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+
+from headway.errors import Failure
+from headway.inquiry import reports as r
+from headway.serve.app import make_app
+from headway.serve.source import Caller
+from headway.service import protocol as p
+
+HOSTILE = "</script><script>window.hit=1</script>\u2028<img src=x onerror=window.hit=2>"
+POLICY = "default-src 'self'; frame-ancestors 'none'"
+CPUS = 64
+
+
+def pages(items: list[Any], request: Any) -> tuple[tuple[Any, ...], int | None]:
+    last = request.first + request.count
+    return tuple(items[request.first : last]), last if last < len(items) else None
+
+
+def is_wanted(job: r.JobReport, request: p.Jobs) -> bool:
+    return all(
+        getattr(request, name) in ("", getattr(job, name)) for name in ("pool", "user", "status", "name")
+    )
+
+
+@dataclass
+class Site:
+    """``running`` jobs on nodes and ``waiting`` jobs in the queue of one pool; one of each is hostile."""
+
+    nodes: int = 4
+    running: int = 3
+    waiting: int = 3
+    remark: str = ""
+    #: Whether the daemon answers.
+    away: bool = False
+    cycle: int = 7
+    asked: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.now = time.time()
+        self.node_names = [f"n{number:05}" for number in range(self.nodes)]
+        self.jobs = [self._pending(number) for number in range(self.waiting)]
+        self.jobs += [self._running(number) for number in range(self.running)]
+
+    def _pending(self, number: int) -> r.JobReport:
+        hostile, booked = number == 1, number < 100
+        return r.JobReport(
+            str(100_000 + number), "main", "pending", 8 * (1 + number % 4), 3600.0, 1800.0,
+            self.now - 60 * number,
+            user=HOSTILE if hostile else f"user{number % 17}", account="physics", qos="normal",
+            name=HOSTILE if hostile else f"job{number}", position=number + 1, queue_length=self.waiting,
+            planned_start=self.now + 600 + number if booked else None,
+            planned_placement=((self.node_names[number % self.nodes], 8),) if booked else (),
+            waits_because="booking",
+            why=HOSTILE if hostile else "It waits for the end of job 1 (by 2026-11-28 23:31:35 UTC).",
+            waits_for=() if hostile else ("1",),
+        )  # fmt: skip
+
+    def _running(self, number: int) -> r.JobReport:
+        node, place = number % self.nodes, number // self.nodes
+        start = self.now - 3000 + number % 900
+        return r.JobReport(
+            str(number), "main", "running", 16, 7200.0, 7200.0, start - 60 * (number % 50),
+            user=f"user{number % 17}", name=f"run{number}", started=start,
+            expected_end=start + 7200 + 60 * (place % 9),
+            placement=((self.node_names[node], 16),),
+        )  # fmt: skip
+
+    async def ask(self, request: Any, caller: Caller) -> p.Reply:
+        self.asked.append(request)
+        if self.away:
+            raise Failure("no daemon answers at /run/headway.sock: Connection refused")
+        if isinstance(request, p.Status):
+            return p.Reply("accepted", self.remark, status=self.report())
+        found = self.found(request)
+        if found is None:
+            return p.Reply("unknown", f"nothing of that name is there: {getattr(request, 'name', '')}")
+        return p.Reply("accepted", self.remark, found=found, as_of=self.now)
+
+    def report(self) -> p.Report:
+        total = self.nodes * CPUS
+        pool = r.PoolReport("main", total, max(0, total - 16 * self.running), self.waiting, self.running)
+        return p.Report(
+            "drive", "site", 1, self.now - 9000, ("easy",), self.cycle, self.now, len(self.jobs),
+            pools=(pool,), watts={name: 310.0 for name in self.node_names[:50]},
+        )  # fmt: skip
+
+    def found(self, request: Any) -> Any:
+        match request:
+            case p.Jobs():
+                return r.JobPage(*pages([job for job in self.jobs if is_wanted(job, request)], request))
+            case p.Explain(job=name):
+                return next((self.explained(job) for job in self.jobs if job.id == name), None)
+            case p.Nodes():
+                nodes, more = pages(list(enumerate(self.node_names)), request)
+                return r.NodePage(tuple(self.node(name, at) for at, name in nodes), more)
+            case p.Bookings():
+                booked = [
+                    r.BookingReport(
+                        job.id, "main", job.processors, job.planned_start, job.planned_start + 1800, job.user,
+                        job.planned_placement,
+                    )
+                    for job in self.jobs[:100] if job.planned_start
+                ]  # fmt: skip
+                return r.BookingPage(*pages(booked, request))
+            case p.Cycle():
+                decided = (
+                    r.DecisionReport("Start", "1", "fits before all bookings"),
+                    r.DecisionReport("Hold", "100001", HOSTILE, False, HOSTILE),
+                )
+                return r.CycleReport(self.cycle, self.now, 0.03, 0.01, {"JobEnded": 2}, {"Start": 1}, decided)
+            case p.PluginQuestion(name="shares"):
+                return p.Told(msgspec.Raw(msgspec.json.encode(SHARES)))
+            case p.When():
+                smaller = r.SmallerRequest(1, 8, 900.0, self.now + 60)
+                return r.TrialReport(
+                    "main", "planned", self.now + 600, None, (("n00000", 8),), 4, 4, "booking",
+                    "Processors are kept for it.", ("1",), "physics", "normal", (smaller,),
+                )  # fmt: skip
+        return None
+
+    def explained(self, job: r.JobReport) -> p.Explained:
+        change = r.PlanChange(self.now - 300, self.now + 600)
+        return p.Explained(
+            job.id, (f"Job {job.id} of {job.user} asks for {job.processors} processors.", job.why), job,
+            before=r.BeforeReport(1, 8, ("1",)), remembered=("Its planned start has stood.",),
+            plan_history=r.PlanHistory(self.now - 900, self.now + 60, 1, (change,)),
+            sooner=(r.SoonerReport("limit", limit=900.0),),
+        )  # fmt: skip
+
+    def node(self, name: str, at: int) -> r.NodeReport:
+        busy = [job.id for job in self.jobs[self.waiting + at :: self.nodes] if job.placement]
+        down = at % 29 == 5 or at == 2
+        return r.NodeReport(
+            name, CPUS, max(0, CPUS - 16 * len(busy)), ("main",), not down, HOSTILE if down else "",
+            "asleep" if at % 31 == 7 else "on", memory=1 << 38, memory_free=1 << 37,
+            gres=(("gpu:a100", 4, at % 5),) if at % 3 == 0 else (), jobs=tuple(busy),
+        )  # fmt: skip
+
+
+SHARES = {"shares": [], "remark": ""}
+
+
+class OneUser:
+    async def caller(self, request: Request) -> Caller | None:
+        return Caller("alice")
+
+
+def with_policy(app: Any) -> Any:
+    """The strictest policy under which the page is to work."""
+
+    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+        async def told(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["content-security-policy"] = POLICY
+            await send(message)
+
+        await app(scope, receive, told)
+
+    return wrapped
+
+
+@contextmanager
+def served(site: Site, app: Any = None) -> Iterator[str]:
+    """The page's address, as long as it is served."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    made = with_policy(app or make_app(site, OneUser()))
+    server = uvicorn.Server(uvicorn.Config(made, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join()
+        listening.close()
