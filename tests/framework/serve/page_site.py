@@ -152,7 +152,18 @@ class Site:
         )  # fmt: skip
 
 
-SHARES = {"shares": [], "remark": ""}
+def share(account: str, user: str, depth: int, used: float) -> dict[str, Any]:
+    """A row as plugins tell it."""
+    return {
+        "account": account, "user": user, "depth": depth, "shares": 10.0, "norm_shares": 0.5, "usage": 1e6,
+        "norm_usage": used, "effective_usage": used, "fair_share": 0.4 if user else None,
+        "level_fair_share": 0.5 / used, "minutes_limit": "", "minutes_running": {},
+    }  # fmt: skip
+
+
+SHARES = {
+    "rows": [share("root", "", 0, 1.0), share("physics", "", 1, 0.7), share("physics", HOSTILE, 2, 0.6)]
+}
 
 
 class OneUser:

@@ -12,7 +12,7 @@ from page_site import HOSTILE, Site, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.waits]
 AXE = Path(axe_core_python.__file__).parent / "axe.min.js"
-VIEWS = ["queue", "job"]
+VIEWS = ["queue", "job", "gantt", "nodes", "time", "decisions", "shares", "when"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_names_are_text(browser: Browser, address: str, view: str) -> None:
     browser.view(address + path_of(view), view)
     assert browser.run("document.querySelectorAll('#view img, #view script').length") == 0
     assert browser.run("window.hit") is None
-    if view in ("queue", "job"):
+    if view in ("queue", "job", "nodes", "decisions", "shares"):
         shown = browser.wait("document.getElementById('view').textContent")
         assert HOSTILE in shown
 

@@ -9,20 +9,9 @@ export class Refused extends Error {
   }
 }
 
-const TOKEN = "headway.token";
-
-/** A token for the time of this tab; null forgets it. */
-export function setToken(token) {
-  try {
-    if (token === null) sessionStorage.removeItem(TOKEN);
-    else sessionStorage.setItem(TOKEN, token);
-  } catch { /* storage is forbidden */ }
-}
-
-export function headers(more = {}) {
-  let token = null;
-  try { token = sessionStorage.getItem(TOKEN); } catch { /* storage is forbidden */ }
-  return token ? { ...more, Authorization: `Bearer ${token}` } : more;
+/** Begins a session of the token's user: a cookie that this page cannot read. Raises Refused. */
+export async function begin(token) {
+  await fetched("v1/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } });
 }
 
 export function address(path, parameters = {}) {
@@ -34,25 +23,29 @@ export function address(path, parameters = {}) {
   return `v1/${path}${query ? `?${query}` : ""}`;
 }
 
-/** What is told of a resource: {data, asOf, remark, ...}. Raises Refused, and AbortError of `signal`. */
-export async function ask(path, parameters = {}, signal = undefined) {
+async function fetched(where, options) {
   let answer;
   try {
-    answer = await fetch(address(path, parameters), {
-      headers: headers({ Accept: "application/json" }), signal, cache: "no-cache",
-    });
+    answer = await fetch(where, { cache: "no-cache", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused(0, "headway serve does not answer");
   }
+  if (answer.ok) return answer;
   let told = null;
+  try { told = await answer.json(); } catch { /* a proxy's answer */ }
+  throw new Refused(answer.status, told?.detail || answer.statusText || `status ${answer.status}`, told?.title);
+}
+
+/** What is told of a resource: {data, asOf, remark, ...}. Raises Refused, and AbortError of `signal`. */
+export async function ask(path, parameters = {}, signal = undefined) {
+  const answer = await fetched(address(path, parameters), { headers: { Accept: "application/json" }, signal });
+  let told;
   try {
     told = await answer.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-  }
-  if (!answer.ok || told === null) {
-    throw new Refused(answer.status, told?.detail || answer.statusText || "the answer is no JSON", told?.title);
+    throw new Refused(answer.status, "the answer is no JSON");
   }
   return { ...told, asOf: told.as_of, remark: told.remark || "" };
 }

@@ -1,6 +1,6 @@
 // The page: which view is on the screen, how the daemon is, and when to ask anew.
 
-import { Refused, ask, setToken } from "./api.js";
+import { Refused, ask, begin } from "./api.js";
 import { el, fill, kept, themeChanged } from "./dom.js";
 import { listenToKeys } from "./keys.js";
 import { Live } from "./live.js";
@@ -136,17 +136,23 @@ function askForToken(error) {
   const field = el("input", { id: "token", type: "password", autocomplete: "off", required: true });
   const form = el("form", { class: "notice" },
     el("p", {}, el("b", {}, "Who asks?"), ` ${error.message}. A token is made by `, el("code", {}, "headway token create"),
-      "; the page keeps it until this tab is closed."),
+      "; this browser is known by it for some hours."),
     el("label", {}, "Token ", field), " ", el("button", {}, "Go on"));
-  form.addEventListener("submit", (event) => {
+  const said = el("span", { role: "status" });
+  form.append(" ", said);
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    setToken(field.value.trim());
+    try {
+      await begin(field.value.trim());
+    } catch (refused) {
+      said.textContent = refused.message;
+      return;
+    }
     form.remove();
     live.stop();
     live.start();
     open();
   });
-  setToken(null);
   place.before(form);
 }
 
@@ -199,7 +205,7 @@ addEventListener("hashchange", open);
 
 const live = new Live(
   () => { lookAtDaemon(); refresh(); },
-  (kind, data, id) => { memory.item(kind, data, id); shown.view?.item?.(kind, data, id); },
+  (kind, data, id) => { memory.item(kind, data); if (kind === "daemon") lookAtDaemon(); shown.view?.item?.(kind, data, id); },
 );
 live.start();
 open();

@@ -32,7 +32,7 @@ export function linked(text, ids) {
   const told = localTimes(text);
   if (!known.length) return [told];
   const escaped = known.map((id) => id.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const found = new RegExp(`(?<![\\w.])(${escaped.join("|")})(?![\\w[])`);
+  const found = new RegExp(`(?<=\\b(?:jobs?|and) |[,:] )(${escaped.join("|")})(?![\\w[])`);
   return told.split(found).map((part, place) => (place % 2 ? jobLink(part) : part));
 }
 

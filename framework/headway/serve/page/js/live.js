@@ -1,7 +1,5 @@
 // What happens, as it happens: the stream of the interface, or a question every few seconds where there is none.
 
-import { headers } from "./api.js";
-
 /** Seconds between two questions without a stream, and at least between two that the stream gives rise to. */
 const EVERY = 5, SOONEST = 2;
 /** Seconds until the stream is tried again: after it ended, and after it was refused. */
@@ -16,7 +14,7 @@ export class Live {
     this.onChange = onChange;
     this.onItem = onItem;
     this.streams = false;
-    this.last = 0;
+    this.last = -Infinity;
     this.id = "";
     this.due = null;
     this.reading = null;
@@ -56,14 +54,16 @@ export class Live {
       let wait = AGAIN;
       try {
         const more = this.id ? { "Last-Event-ID": this.id } : {};
-        const answer = await fetch("v1/stream", { headers: headers({ Accept: "text/event-stream", ...more }), signal });
+        const answer = await fetch("v1/stream", { headers: { Accept: "text/event-stream", ...more }, signal });
         const type = answer.headers.get("content-type") || "";
         if (answer.ok && type.startsWith("text/event-stream")) {
           this.streams = true;
           this.changed();
           await this.items(answer.body);
         } else {
-          wait = REFUSED;
+          // With a number that is no longer known it begins from now on.
+          if (this.id) this.id = "";
+          else wait = REFUSED;
           await answer.body?.cancel();
         }
       } catch { /* the connection ended; `signal` tells whether it is wanted again */ }

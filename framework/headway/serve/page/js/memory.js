@@ -9,9 +9,10 @@ class Memory {
     this.states = [];
     /** The last status. */
     this.latest = null;
-    /** Decisions and events of the stream, or of the last cycles that were asked for; newest first. */
+    /** Decisions and events of the stream, and decisions of cycles that were asked for; newest first. */
     this.happened = [];
     this.seen = new Set();
+    this.cycleAt = null;
     /** Jobs on nodes by id, as last told, and those that have left: {…job, ended}. */
     this.running = new Map();
     this.ended = new Map();
@@ -29,13 +30,21 @@ class Memory {
     if (this.states.length > STATES) this.states = this.states.filter((_, place) => place % 2 || place > STATES - 50);
   }
 
-  item(kind, data, id) {
-    if (kind === "decision" || kind === "event") this.happens({ kind, ...data, number: id });
+  /** An item of the stream. A cycle's decisions come behind it, and events with times of their own. */
+  item(kind, data) {
+    if (kind === "cycle") this.cycleAt = data.at;
+    else if (kind === "decision") this.happens({ at: this.cycleAt, is: data.decision, ...data });
+    else if (kind === "event") this.happens({ ...data, is: data.kind, event: true });
   }
 
-  /** A decision or an event, once. */
+  /** A cycle that was asked for: its decisions. */
+  cycle(report) {
+    for (const one of report.first || []) this.happens({ at: report.at, is: one.decision, ...one });
+  }
+
+  /** A decision or an event, once: {at, is, job, node, reason, accepted, message, event}. */
   happens(what) {
-    const key = what.number || `${what.at} ${what.kind} ${what.decision || what.event} ${what.job}`;
+    const key = `${what.at} ${what.is} ${what.job || ""} ${what.node || ""}`;
     if (this.seen.has(key)) return;
     this.seen.add(key);
     this.happened.unshift(what);
