@@ -1,4 +1,7 @@
-"""Write a manual page of ``headway`` and of each of its commands into a folder: ``manpages.py FOLDER``."""
+"""Write a manual page of ``headway`` and of each of its commands into a folder: ``manpages.py FOLDER``.
+
+``make man`` and the Debian package are made by it.
+"""
 
 from __future__ import annotations
 
@@ -36,5 +39,7 @@ def pages(context: click.Context) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages(click.Context(cli, info_name="headway")):
-        Path(sys.argv[1], name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")

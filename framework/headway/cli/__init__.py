@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from headway.cli.printable import printable
 from headway.cli.streams import drop_output, open_standard_streams
@@ -27,6 +28,7 @@ _COMMANDS = {
     "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),
     "schema": ("operate", "schema", "JSON schema of the configuration file, or of --json."),
     "journal": ("operate", "journal", "Look after the journal: info, check, prune, copies."),
+    "completion": ("operate", "completion", "Complete commands and options in bash, zsh or fish."),
     "replay": ("operate", "replay", "Run a journal again and report decisions that differ."),
     "starts": ("operate", "starts", "Compare planned with real starts, from the journal."),
     "shadow": ("operate", "shadow", "What headway would have done where it only watched."),
@@ -75,7 +77,8 @@ class _Lazy(click.Group):
             return loaded
         return super().get_command(ctx, name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def by_group(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Heading -> the commands below it that are not hidden, and their lines."""
         from headway.cli.groups import Told, grouped
         from headway.cli.installed import installed_lines
 
@@ -88,9 +91,27 @@ class _Lazy(click.Group):
                 told[name] = lines[name]
             elif (command := self.get_command(ctx, name)) and not command.hidden:
                 told[name] = command.get_short_help_str(limit=100)
-        for heading, rows in grouped(told.items()).items():
+        return grouped(told.items())
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, rows in self.by_group(ctx).items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands by their lines for ``--help``, and options; no command is loaded for it."""
+        from headway.cli.groups import Told
+        from headway.cli.installed import installed_lines
+
+        told: dict[str, Told] = {name: (group, line) for name, (group, _, line) in _COMMANDS.items()}
+        told.update(installed_lines())
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        lines = [told.get(name, "") for name in names]
+        return [
+            *(CompletionItem(name, help=said if isinstance(said, str) else said[1])
+              for name, said in zip(names, lines, strict=True)),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]  # fmt: skip
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

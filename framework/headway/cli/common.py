@@ -36,6 +36,10 @@ def _site_config() -> Path:
     for path in CONFIGS:
         if path.exists():
             return path
+    context = click.get_current_context(silent=True)
+    if context is not None and context.resilient_parsing:
+        # A shell asks for completions: nothing is run.
+        return CONFIGS[0]
     looked = ", ".join(str(path) for path in CONFIGS)
     raise click.MissingParameter(
         f"Expected -c FILE, or HEADWAY_CONFIG in the environment; found none of {looked}",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headway.plugins import Catalogue, PluginInfo, Preset
 
 #: Headings of the list: a plugin stands under the first whose hook it has.
-_KINDS = {
+KINDS = {
     "schedule": "Policies: which job starts when",
     "place": "Placement: on which nodes",
     "queue_key": "Order of the queue",
@@ -29,7 +29,7 @@ _KINDS = {
     "register_workloads": "Workload models",
     "register_estimates": "Estimate models",
 }
-_OTHERS = "Others"
+OTHERS = "Others"
 
 #: Columns of a text that is easily read.
 _WIDEST = 100
@@ -65,16 +65,22 @@ def command(
         _tell(catalogue.info(name), of_a_file=name in catalogue.from_files)
 
 
+def by_kind(catalogue: Catalogue) -> dict[str, list[PluginInfo]]:
+    """Heading -> the plugins that stand under it, of those that load."""
+    groups: dict[str, list[PluginInfo]] = {heading: [] for heading in (*KINDS.values(), OTHERS)}
+    for name in catalogue.loadable():
+        info = catalogue.info(name)
+        kind = next((heading for hook, heading in KINDS.items() if hook in info.hooks), OTHERS)
+        groups[kind].append(info)
+    return groups
+
+
 def _list(catalogue: Catalogue, adapters: Sequence[str]) -> None:
     from rich.table import Table
 
     from headway.workload.format import not_loadable
 
-    groups: dict[str, list[PluginInfo]] = {heading: [] for heading in (*_KINDS.values(), _OTHERS)}
-    for name in catalogue.loadable():
-        info = catalogue.info(name)
-        kind = next((heading for hook, heading in _KINDS.items() if hook in info.hooks), _OTHERS)
-        groups[kind].append(info)
+    groups = by_kind(catalogue)
     width = max((len(name) for name in catalogue.names()), default=0)
     screen = console()
     for heading, members in groups.items():
@@ -122,14 +128,15 @@ def _report(catalogue: Catalogue, adapters: Sequence[str], name: str | None) -> 
         if name in (None, one)
     )  # fmt: skip
     if name is not None:
-        plugins = () if name in known else (_plugin_report(catalogue.info(name)),)
+        plugins = () if name in known else (plugin_report(catalogue.info(name)),)
         return Installed(plugins, presets, (), ())
-    every = tuple(_plugin_report(catalogue.info(one)) for one in catalogue.loadable())
+    every = tuple(plugin_report(catalogue.info(one)) for one in catalogue.loadable())
     broken = (*catalogue.not_loadable().values(), *not_loadable().values())
     return Installed(every, presets, tuple(adapters), tuple(broken))
 
 
-def _plugin_report(info: PluginInfo) -> PluginReport:
+def plugin_report(info: PluginInfo) -> PluginReport:
+    """What a plugin says of itself, with its options as a person writes them."""
     from headway.cli.reports import OptionReport, PluginReport
 
     options = tuple(

@@ -4,7 +4,8 @@
 :func:`when_placeholder_starts` when its original request could start after all. Each takes the earliest
 projected completion.
 
-Decisions on what the paper leaves open
+Decisions on what the paper leaves open:
+
 - Ties go to the lowest case. Among additions to a running job fewer processor-seconds asked come first.
 - Case 3 of a waiting job needs a slot of type II that outlasts a migration.
 - The shapes of additions to a running job are in a technical report that is not to be had. Here each size

@@ -10,7 +10,8 @@ the slots that the jobs before it have left. Their subjobs arrive in a further r
 behind the queue. A subjob that does not start then is taken back, and the job is asked again at the next
 event.
 
-Decisions on what the paper leaves open
+Decisions on what the paper leaves open:
+
 - A job is elastic from the instant of its submission if it has not started in it.
 - A job whose application is being moved is asked when it has arrived.
 - ``activation``: waiting jobs are asked only while more than so many jobs are queued; running jobs always.

@@ -21,7 +21,8 @@ reservation for a head that is behind on its own processors.
 Steps 1 and 2 follow arrivals and what leaves the front, step 3 follows these and what leaves the background.
 The end of a move's pause, and an expected end that has come, are followed by none of them.
 
-Decisions on what the paper leaves open
+Decisions on what the paper leaves open:
+
 - A candidate's runtime in step 2 is what is left of its estimate if it can be swapped, for ``measy`` else
   that and the cost of its move, for ``keasy`` else all of its estimate, because it begins again.
 - What is idle, and whether a candidate can be swapped, is as it is at its turn. The head itself is passed
