@@ -66,6 +66,7 @@ LINES = (
     "starts -c site.yaml",
     "shadow report -c site.yaml",
     "jobs -c site.yaml",
+    "top --once -c site.yaml",
     "init --set bin_dir=.",
     "schema",
     "schema status",
@@ -105,6 +106,7 @@ EXPECTED = {
     "give-back --all --dry-run -c dry.yaml": 2,
     "drive --for 2h -c dry.yaml": 2,
     "jobs -c site.yaml": 1,
+    "top --once -c site.yaml": 1,
     "status -c site.yaml": 1,
     "init --set bin_dir=.": 2,
     "datasets -c site.yaml": 1,
@@ -139,6 +141,7 @@ NO_JSON = {
     "schema": "it prints JSON",
     "serve": "it serves until it is told to end",
     "run": "a daemon: its log can be JSON (log.format)",
+    "top": "a picture for people: `headway jobs`, `explain` and `status` have the same for programs",
 }
 
 #: Jobs whose figures have five digits, so that thousands are parted.

@@ -77,7 +77,8 @@ def needs_a_cluster(arguments: list[str]) -> bool:
     if {"--from-cluster", "--monitor"} & options:
         return True
     asking = (
-        "init", "drive", "give-back", "elastic", "jobs", "when", "priority", "reserve", "unreserve", "status",
+        "init", "drive", "give-back", "elastic", "jobs", "top", "when", "priority", "reserve", "unreserve",
+        "status",
     )  # fmt: skip
     if arguments[:1] and arguments[0] in asking:
         return True

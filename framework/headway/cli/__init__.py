@@ -32,6 +32,7 @@ _COMMANDS = {
     "replay": ("operate", "replay", "Run a journal again and report decisions that differ."),
     "starts": ("operate", "starts", "Compare planned with real starts, from the journal."),
     "shadow": ("operate", "shadow", "What headway would have done where it only watched."),
+    "top": ("users", "top", "Watch queue, nodes and plan in a terminal."),
     "jobs": ("users", "jobs", "List my jobs: place, planned start, why each waits."),
     "explain": ("users", "explain", "Tell why a job waits, and its expected start."),
     "when": ("users", "when", "Tell when a job would start, before it is submitted."),

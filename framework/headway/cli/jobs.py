@@ -13,31 +13,18 @@ import click
 
 from headway.cli.as_json import json_option, say_json
 from headway.cli.asking import ask_daemon
+from headway.cli.cells import ID_WIDTH, NAME_WIDTH, SORTS, STATUSES, moment, reason, short, span
 from headway.cli.common import adapter_option, daemon_config_option, examples, messages, say, wall_clock
-from headway.cli.printable import printable
 from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
     from headway.inquiry.reports import JobList, JobReport
     from headway.service.protocol import Jobs
 
-_STATUSES = ("pending", "waiting", "starting", "running", "suspended")
-_NEVER = float("inf")
-#: How a sorted list compares jobs; beside it the daemon's order decides, so "order" compares nothing.
-_SORTS: dict[str, Callable[[JobReport], Any]] = {
-    "order": lambda job: 0,
-    "start": lambda job: _or_never(job.started if job.started is not None else job.planned_start),
-    "submitted": lambda job: job.submitted,
-    "size": lambda job: -job.processors,
-    "limit": lambda job: _or_never(job.limit),
-    "user": lambda job: job.user,
-}
 #: So often a list is fetched anew whose pages are not all of one cycle.
 _TRIES = 3
 #: Beyond so many pages it is not: a busy daemon makes cycles faster.
 _FEW_PAGES = 8
-#: Characters of a user's name, a pool's name and a job's id that are shown where lines are short.
-_NAME, _ID = 10, 14
 
 
 @click.command(
@@ -57,9 +44,9 @@ _NAME, _ID = 10, 14
 @click.option("--account", default="", metavar="ACCOUNT", help="Only jobs of this account.")
 @click.option("--qos", default="", metavar="QOS", help="Only jobs of this QOS.")
 @click.option("--name", default="", metavar="NAME", help="Only jobs of this name.")
-@click.option("--status", default=None, type=click.Choice(_STATUSES), metavar="STATUS",
-              help=f"Only jobs of this status: {', '.join(_STATUSES)}.")  # fmt: skip
-@click.option("--sort", "order", type=click.Choice(list(_SORTS)), default="order", show_default=True,
+@click.option("--status", default=None, type=click.Choice(STATUSES), metavar="STATUS",
+              help=f"Only jobs of this status: {', '.join(STATUSES)}.")  # fmt: skip
+@click.option("--sort", "order", type=click.Choice(list(SORTS)), default="order", show_default=True,
               help="By this; size: the largest first. Default: the order of the queue.")  # fmt: skip
 @click.option("-n", "most", type=click.IntRange(min=1), default=None, metavar="N",
               help="At most so many jobs.")  # fmt: skip
@@ -93,7 +80,7 @@ def command(
         return ask_daemon(config_path, adapter_files, question)
 
     found = _fetched(ask, wanted, most if order == "order" else None)
-    jobs = sorted(found.jobs, key=_SORTS[order])[:most]
+    jobs = sorted(found.jobs, key=SORTS[order])[:most]
     found = replace(found, jobs=tuple(jobs))
     if as_json:
         say_json(found)
@@ -183,62 +170,14 @@ def _line(job: JobReport, now: float, with_user: bool) -> list[str]:
     waited = (job.started if job.started is not None else now) - job.submitted
     size = f"{job.processors}/{job.nodes}n" if job.nodes else str(job.processors)
     return [
-        _short(job.id, _ID),
-        *([_short(job.user, _NAME)] if with_user else []),
-        _short(job.pool, _NAME) + ("+" if len(job.pools) > 1 else ""),
+        short(job.id, ID_WIDTH),
+        *([short(job.user, NAME_WIDTH)] if with_user else []),
+        short(job.pool, NAME_WIDTH) + ("+" if len(job.pools) > 1 else ""),
         job.status,
         size,
-        _span(job.limit),
-        _span(max(0.0, waited)),
+        span(job.limit),
+        span(max(0.0, waited)),
         "" if job.position is None else str(job.position),
-        _moment(start, now),
-        _reason(job),
+        moment(start, now),
+        reason(job),
     ]
-
-
-def _reason(job: JobReport) -> str:
-    """Why it waits, in a few words."""
-    if not job.waits_because:
-        return ""
-    others = ", ".join(_short(one, _ID) for one in job.waits_for[:1])
-    more = f" +{len(job.waits_for) - 1}" if len(job.waits_for) > 1 else ""
-    return f"{job.waits_because}{f' ({others}{more})' if others else ''}"
-
-
-def _span(seconds: float | None) -> str:
-    """``45s``, ``30m``, ``2h30``, ``3d`` or ``3d12h``."""
-    if seconds is None:
-        return "none"
-    if seconds < 60:
-        return f"{seconds:.0f}s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes}m"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours}h{minutes:02}" if minutes else f"{hours}h"
-    days, hours = divmod(hours, 24)
-    return f"{days}d{hours}h" if hours else f"{days}d"
-
-
-def _moment(seconds: float | None, now: float) -> str:
-    """A time by the local clock: of today without its day, of this year without its year."""
-    if seconds is None:
-        return "-"
-    try:
-        at, today = datetime.fromtimestamp(seconds), datetime.fromtimestamp(now)
-    except (ValueError, OverflowError, OSError):
-        return "-"
-    if at.date() == today.date():
-        return at.strftime("%H:%M")
-    return at.strftime("%m-%d %H:%M") if abs(seconds - now) < 180 * 86400 else at.strftime("%Y-%m-%d")
-
-
-def _short(text: str, most: int) -> str:
-    """Users' text in one line, cut to its column."""
-    shown = printable(text).replace("\n", " ").replace("\t", " ")
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
-
-
-def _or_never(seconds: float | None) -> float:
-    return _NEVER if seconds is None else seconds

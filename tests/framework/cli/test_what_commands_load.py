@@ -70,7 +70,7 @@ def config(tmp_path: Path, pretended_slurm: Callable[..., Path]) -> Iterator[Pat
     server.close()
 
 
-@pytest.mark.parametrize("command", ["status", "explain", "jobs", "reserve", "unreserve", "elastic"])
+@pytest.mark.parametrize("command", ["status", "explain", "jobs", "top", "reserve", "unreserve", "elastic"])
 def test_help_of_users_commands_loads_little(command: str) -> None:
     assert loaded_by(command, "--help") & NOT_OF_HELP == set()
 
