@@ -20,7 +20,7 @@ from markupsafe import Markup
 from headway.metrics import Figures, Metric, Summary
 from headway.metrics.jobs import JobColumns
 from headway.metrics.summary import STATISTICS
-from headway.report import gantt, quantities
+from headway.report import gantt, quantities, words
 from headway.report.atomic import writing
 from headway.report.comparison import compared, compared_columns
 from headway.report.terminal import flatten
@@ -80,7 +80,12 @@ def render_html(
 
     charted = min(len(results), GANTT_CHARTS)
     charts = [
-        _chart(result, run.columns, run.curves.busy.begin, run.curves.busy.end, EMBEDDED_JOBS // charted)
+        {
+            **_chart(
+                result, run.columns, run.curves.busy.begin, run.curves.busy.end, EMBEDDED_JOBS // charted
+            ),
+            "words": [words.schedule(result, run)],
+        }
         for result, run in zip(results[:charted], runs, strict=False)
     ]
     environment = page_environment()
@@ -97,6 +102,7 @@ def render_html(
         class_bounds=_class_bounds(results),
         refused=[summary["counts"]["refused_by_reason"] for summary in summaries],
         plots=_plots(runs, [result.class_bounds for result in results]),
+        words=words.all_words(labels, runs, results),
         charts=charts,
         uncharted=labels[charted:],
         wait_legend=list(zip(gantt.WAIT_NAMES, gantt.WAIT_COLOURS, strict=True)),

@@ -79,8 +79,11 @@ RUNTIME_CLASSES = (
 )
 
 
-#: Inches: a plot of which three stand in a row, so that its letters are as large as in the other plots.
-THIRD = 4.4
+#: Inches: a plot of which three stand in a row, or one on a telephone, so that its letters can be read there.
+THIRD = 4.0
+#: The shapes of a plot over time, of which the style sheet shows that for the page's width: the class there,
+#: inches wide and high, and marks of the time at most.
+SHAPES = (("broad", 11.4, 2.5, 12), ("middle", 7.6, 2.6, 8), ("narrow", THIRD, 2.8, 5))
 
 #: Seconds that a logarithmic axis of times names.
 TIME_MARKS = {1: "≤ 1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3600: "1 h", 6 * 3600: "6 h",
@@ -134,7 +137,7 @@ def utilisation(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
 
-    return svg(draw, prefix, "Utilisation over time")
+    return over_time(draw, prefix, "Utilisation over time")
 
 
 def power(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -158,7 +161,7 @@ def power(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.set_ylim(bottom=0)
         axes.set_ylabel(unit)
 
-    return svg(draw, prefix, "Power over time")
+    return over_time(draw, prefix, "Power over time")
 
 
 def queue_length(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -175,7 +178,7 @@ def queue_length(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.set_ylim(bottom=0)
         axes.set_ylabel("jobs")
 
-    return svg(draw, prefix, "Queue length over time")
+    return over_time(draw, prefix, "Queue length over time")
 
 
 def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -265,6 +268,7 @@ def _by_class(
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}" if v < 1e5 else f"{v:.0e}"))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.set_xticks(range(len(present)), [names[p] for p in present])
+        axes.tick_params(axis="x", labelsize=8)
         axes.set_xlim(-0.6, max(len(present), 1) - 0.4)
         axes.set_xlabel(label)
 
@@ -313,7 +317,7 @@ def times_by_class(runs: Sequence[Plotted], bounds: Sequence[ClassBounds], what:
         axes.set_xticks(range(len(CLASSES) + 1), ["all", *CLASSES])
         axes.set_xlim(-0.6, len(CLASSES) + 0.6)
 
-    return svg(draw, prefix, f"{what.capitalize()} by class", width=5.6, height=3.1)
+    return svg(draw, prefix, f"{what.capitalize()} by class", width=THIRD, height=2.8)
 
 
 def _time_axis(axes: Axes, runs: Sequence[Plotted]) -> tuple[float, float]:
@@ -321,7 +325,6 @@ def _time_axis(axes: Axes, runs: Sequence[Plotted]) -> tuple[float, float]:
     end = max(run.curves.busy.end for run in runs)
     unit, name = time_unit(end - begin)
     axes.set_xlim(0, max((end - begin) / unit, 1e-9))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=12, steps=[1, 2, 2.5, 5, 10]))
     axes.set_xlabel(f"{name} since the beginning")
     return begin, unit
 
@@ -336,6 +339,23 @@ def _line(axes: Axes, edges: Floats, values: Floats, number: int) -> None:
 def _closed(values: Floats) -> Floats:
     """One value more, so that the last bin is drawn too."""
     return np.append(values, values[-1])
+
+
+def over_time(draw: Callable[[Axes], None], prefix: str, title: str, *, whole: bool = False) -> str:
+    """A plot over time in each of :data:`SHAPES`, as elements of a page: letters keep their size. ``whole``:
+    only whole numbers are marked."""
+
+    def shaped(marks: int) -> Callable[[Axes], None]:
+        def drawn(axes: Axes) -> None:
+            draw(axes)
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=marks, integer=whole, steps=[1, 2, 2.5, 5, 10]))
+
+        return drawn
+
+    return "".join(
+        f'<div class="{shape}">{svg(shaped(marks), prefix + shape[0], title, width=wide, height=high)}</div>'
+        for shape, wide, high, marks in SHAPES
+    )
 
 
 def svg(

@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 
 from headway.model.classes import CLASSES
 from headway.report.drawing import Axes
-from headway.report.plots import COLOURS, DASHES, TIME_MARKS, svg
+from headway.report.plots import COLOURS, DASHES, TIME_MARKS, over_time, svg
 from headway.report.quantities import number as in_thousands
 
 if TYPE_CHECKING:
@@ -36,13 +36,12 @@ def day_loads(study: Study, *, prefix: str) -> str:
             axes.axhline(100, color=COLOURS[1], linewidth=1.2, linestyle=DASHES[1])
         axes.set_xlim(0, max(len(values), 1))
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True))
         axes.set_xlabel(
             "days since the first" if step == 1 else f"days since the first; means over {step} days"
         )
         axes.set_ylabel("offered load, %" if loaded else "jobs a day")
 
-    return svg(draw, prefix, "Offered load by day" if loaded else "Jobs by day")
+    return over_time(draw, prefix, "Offered load by day" if loaded else "Jobs by day", whole=True)
 
 
 def bars(

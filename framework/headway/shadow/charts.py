@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from headway.report.drawing import Axes
-from headway.report.plots import COLOURS, DASHES, THIRD, axes_of_waits, svg, time_unit
+from headway.report.plots import COLOURS, DASHES, THIRD, axes_of_waits, over_time, svg, time_unit
 from headway.shadow.comparing import Curves
 from headway.shadow.findings import Row
 from headway.shadow.intervals import Compared
@@ -39,11 +38,10 @@ def _over_time(curves: Curves, lines: Sequence[Floats], label: str, title: str, 
                       linewidth=1.4, marker="o", markersize=2)  # fmt: skip
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=12, steps=[1, 2, 2.5, 5, 10]))
         axes.set_xlabel(f"{name} since the beginning of the record")
         axes.set_ylabel(label)
 
-    return svg(draw, prefix, title)
+    return over_time(draw, prefix, title)
 
 
 def distribution(curves: Curves, *, prefix: str) -> str:

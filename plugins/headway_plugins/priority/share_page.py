@@ -12,7 +12,7 @@ import headway
 from headway.report.atomic import writing
 from headway.report.drawing import Axes
 from headway.report.html import page_environment, stylesheet
-from headway.report.plots import COLOURS, SERIES, svg, time_unit
+from headway.report.plots import COLOURS, SERIES, over_time, time_unit
 from headway_plugins.priority.share_course import Course, Line
 
 #: Accounts that get a plot; of more, the first accounts do, and the page says so.
@@ -104,4 +104,4 @@ def draw_family(times: Sequence[float], lines: Sequence[Line], *, prefix: str) -
         axes.set_ylabel("% of the usage")
         axes.set_xlabel(f"{name} since the beginning")
 
-    return svg(draw, prefix, "Targets against usage over time")
+    return over_time(draw, prefix, "Targets against usage over time")

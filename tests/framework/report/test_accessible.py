@@ -12,6 +12,7 @@ from synthetic_run import fcfs_run
 from headway.model import ClusterDescription
 from headway.report import render_html
 from headway.report.html import page_environment, stylesheet
+from headway.report.plots import SHAPES
 from headway.results import JobResult, RunResult
 
 #: Text and what it stands on, as the style sheet has them; ``#16191d`` is the text of the bars' parts.
@@ -45,7 +46,42 @@ def test_long_charts_scroll_instead_of_shrinking(pages: list[str]) -> None:
     assert re.search(r"\.long svg \{ min-width: [0-9]+px; \}", css)
     assert "overflow-wrap: anywhere" not in css.split(".tip")[0], "words break in the middle"
     for page in pages:
-        assert page.count('class="wide long"') >= 3
+        assert page.count('class="wide long"') >= 1
+
+
+def test_charts_over_time_have_a_shape_for_each_width(pages: list[str]) -> None:
+    css = stylesheet(page_environment())
+    for page in pages:
+        for shape, *_ in SHAPES:
+            assert page.count(f'<div class="{shape}"><svg') == 2
+            assert f".{shape}" in css
+
+
+def test_each_chart_is_told_in_words(pages: list[str]) -> None:
+    for page, runs in zip(pages, (1, 2), strict=True):
+        # The schedule has a chart a run.
+        assert page.count("<summary>In words</summary>") == 7 + runs
+    one, two = pages
+    assert re.search(r"<p>[0-9.]+ % of the capacity was used, in the mean; between", one)
+    assert re.search(r"<li>skip: half of the jobs waited at most", two)
+
+
+def test_the_words_have_the_runs_figures() -> None:
+    done = [
+        JobResult(
+            described(str(n), 2, 100.0, 0.0, user="ann"), start, start + 50.0, "completed", 50.0, (), "pool"
+        )
+        for n, start in enumerate((0.0, 0.0, 50.0))
+    ]
+    page = render_html([RunResult("easy", ClusterDescription.flat(4), done)])
+    for text in (
+        "75.0 % of the capacity was used, in the mean; between 50.0 % and 100.0 %, and at least 90 % for 50",
+        "0.5 jobs waited in the mean, at most 1 (0 s after the beginning), and none for 50.0 % of the time",
+        "Half of the jobs waited at most 0 s, 90 % at most 40 s, the longest 50 s; 66.7 % waited less than a",
+        "Median (90th percentile): from 2 processors on",
+        "3 jobs ran within 1 min 40 s; most of the work: ann 100.0 %.",
+    ):
+        assert text in page
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])

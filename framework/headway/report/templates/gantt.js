@@ -138,7 +138,7 @@
       const length = view.t1 - view.t0;
       const [unit, name] = length > 4 * 86400 ? [86400, "days"] : length > 4 * 3600 ? [3600, "hours"]
         : length > 240 ? [60, "minutes"] : [1, "seconds"];
-      const step = roundStep(length / unit / 10, [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500]);
+      const step = roundStep(length / unit / Math.max(2, Math.min(10, w / 70)), [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500]);
       for (let n = Math.ceil(view.t0 / unit / step); n * step * unit <= view.t1 + 1e-9; n++) {
         const at = x + (n * step * unit - view.t0) * perSecond;
         context.beginPath();
@@ -171,6 +171,7 @@
     const actions = {
       in: () => zoom(0.5), out: () => zoom(2), left: () => move(-0.25, 0), right: () => move(0.25, 0),
       up: () => move(0, 0.25), down: () => move(0, -0.25), all: () => show(whole),
+      next: () => step(1), previous: () => step(-1),
     };
 
     function point(event) {
@@ -209,19 +210,41 @@
 
     function hover(event) {
       const where = point(event);
-      const job = jobAt(where);
+      tell(jobAt(where), where.px, where.py);
+    }
+
+    function tell(job, px, py) {
       if (job !== marked) { marked = job; redraw(); }
       tip.hidden = job < 0;
       if (job < 0) return;
       tip.textContent = describe(job);
-      const right = where.px > stage.clientWidth / 2;
-      tip.style.left = right ? "" : where.px + 14 + "px";
-      tip.style.right = right ? stage.clientWidth - where.px + 14 + "px" : "";
-      tip.style.top = Math.min(where.py + 10, canvas.clientHeight - 110) + "px";
+      const right = px > stage.clientWidth / 2;
+      tip.style.left = right ? "" : px + 14 + "px";
+      tip.style.right = right ? stage.clientWidth - px + 14 + "px" : "";
+      tip.style.top = Math.min(py + 10, canvas.clientHeight - 110) + "px";
+    }
+
+    // By the keyboard: the next or previous of the jobs in view, by their starts.
+    const order = data.job.map((_, i) => i).sort((a, b) => startOf(a) - startOf(b) || data.row[a] - data.row[b]);
+    let place = -1;
+
+    function step(by) {
+      for (let tries = 0; tries < order.length; tries++) {
+        place = (place + by + order.length) % order.length;
+        const i = order[place], start = startOf(i);
+        if (start > view.t1 || start + lengthOf(i) < view.t0) continue;
+        if (data.row[i] > view.r1 || data.row[i] + data.height[i] < view.r0) continue;
+        const { x, y, w, h } = area();
+        const px = x + (Math.max(start, view.t0) - view.t0) / (view.t1 - view.t0) * w;
+        const py = y + h - (Math.min(data.row[i] + data.height[i], view.r1) - view.r0) / (view.r1 - view.r0) * h;
+        tell(data.job[i], px, py);
+        return;
+      }
     }
 
     canvas.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || event.pointerType === "touch") return;
+      if (event.pointerType === "touch") return hover(event);
+      if (event.button !== 0) return;
       const { px, py } = point(event);
       box = { x0: px, y0: py, x1: px, y1: py, from: point(event) };
       tip.hidden = true;
@@ -253,7 +276,7 @@
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => {
       const action = { "+": "in", "=": "in", "-": "out", "0": "all", ArrowLeft: "left", ArrowRight: "right",
-                       ArrowUp: "up", ArrowDown: "down" }[event.key];
+                       ArrowUp: "up", ArrowDown: "down", n: "next", p: "previous" }[event.key];
       if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       actions[action]();
