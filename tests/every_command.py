@@ -62,6 +62,7 @@ LINES = (
     "journal backup backup.db --journal j.db",
     "journal restore backup.db --journal j.db",
     "journal move moved.db --journal j.db",
+    "journal follow --journal postgresql://a@b/c",
     "explain 5 -c site.yaml --journal-only",
     "starts -c site.yaml",
     "shadow report -c site.yaml",
@@ -102,6 +103,8 @@ LINES = (
 #: Those that end otherwise than with 0 where all extras are installed, since no daemon runs here, say.
 EXPECTED = {
     "diff out other": 1,
+    # A database is shared.
+    "journal follow --journal postgresql://a@b/c": 2,
     # There is no batch system.
     "give-back --all --dry-run -c dry.yaml": 2,
     "drive --for 2h -c dry.yaml": 2,
@@ -131,6 +134,7 @@ NO_JSON = {
     "completion": "it prints a shell's program",
     "drive": "a daemon: its log can be JSON (log.format)",
     "emulate-commands": "emulates until it is told to end",
+    "journal follow": "it speaks to a stand-by, not to people",
     "lab": "it tells how a throw-away cluster goes until it is told to end",
     "node-agent first-process": "one number, for scripts of headway's own",
     "node-agent reset": "for prologs: its answer is the exit code",

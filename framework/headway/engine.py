@@ -91,6 +91,7 @@ class Engine:
         latencies: LatencyMeter | None = None,
         letters: LetterCarrier | None = None,
         succeeds: Callable[[Stopped], bool] | None = None,
+        may_act: Callable[[], None] | None = None,
         log: Any = None,
     ) -> None:
         """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
@@ -101,7 +102,10 @@ class Engine:
 
         ``succeeds(why)`` is asked after the cycle in which the run was told to end for another (a reload, the
         clock), whether that engine is ready; if not, this engine goes on. It may be asked again before the
-        end, when it is told so again meanwhile. None: the run ends at once."""
+        end, when it is told so again meanwhile. None: the run ends at once.
+
+        ``may_act()`` is called right before anything is done to the cluster, and raises what ends the run if
+        this engine may not: another leads."""
         self.adapter = adapter
         self.scheduler = scheduler
         self.journal: JournalWriter = journal if journal is not None else NullJournal()
@@ -111,6 +115,7 @@ class Engine:
         self.failures = Failures(None if mode is Mode.DRY_RUN else REMIND)
         self._on_cycle = on_cycle
         self._succeeds = succeeds
+        self._may_act = may_act
         self._on_decisions = on_decisions
         self._requests = requests
         self._latencies = latencies
@@ -203,6 +208,7 @@ class Engine:
             if problems or notices:
                 self.report()
             if shows_starts:
+                self._check()
                 adapter.show_starts(self._planned.after_cycle(scheduler).items())
             if on_cycle is not None:
                 on_cycle(now)
@@ -237,6 +243,7 @@ class Engine:
             if self.mode is Mode.MONITOR:
                 outcomes = _not_applied(decisions)
             else:
+                self._check()
                 outcomes = self._apply(now, decisions)
             journal.record_outcomes(self._seq, outcomes)
             if self._on_decisions is not None:
@@ -248,6 +255,10 @@ class Engine:
             self._requests.served(Cycle(now, events, decisions, outcomes, took, stepped), self.scheduler)
         if self._seq % CHECKPOINT_CYCLES == 0:
             self._checkpoint()
+
+    def _check(self) -> None:
+        if self._may_act is not None:
+            self._may_act()
 
     def _apply(self, now: float, decisions: Sequence[Decision]) -> Sequence[Outcome]:
         """Hand decisions to the cluster, and letters to the carrier; one outcome each."""

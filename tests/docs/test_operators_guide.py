@@ -75,7 +75,7 @@ def shown(default: Any) -> Any:
 
 
 #: The pages whose tables tell the configuration's keys.
-PAGES_OF_KEYS = ("configuration.md", "sites.md", "interfaces.md")
+PAGES_OF_KEYS = ("configuration.md", "sites.md", "interfaces.md", "standby.md")
 
 
 def test_every_key_is_explained_with_its_default():
@@ -184,6 +184,19 @@ def test_every_page_is_reached_from_the_first() -> None:
 def test_every_message_about_this_is_explained(name: str, files: tuple[str, ...]) -> None:
     page = PAGES[name]
     said = said_in(*(f"adapters/headway_adapters/{file}.py" for file in files))
+    table = page[page.index("| message in the log |") :]
+    rows = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
+    assert {message for row in rows for message in re.findall(r"`([^`]+)`", row)} == said
+
+
+def test_every_message_about_the_stand_by_is_explained() -> None:
+    page = PAGES["standby.md"]
+    said = said_in(
+        *(
+            f"framework/headway/standby/{name}.py"
+            for name in ("followed", "follower", "keeper", "shared", "waiting")
+        )
+    )
     table = page[page.index("| message in the log |") :]
     rows = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     assert {message for row in rows for message in re.findall(r"`([^`]+)`", row)} == said

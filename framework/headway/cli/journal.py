@@ -322,3 +322,16 @@ def _tell_pruned(done: Pruned, dry_run: bool) -> None:
         say("the journal is in use: its free space is used again, but the file does not shrink")
     elif done.runs:
         say(f"given back: {said_bytes(max(0, done.bytes))}")
+
+
+@command.command("follow", epilog=examples("ssh headway1 headway journal follow -c /etc/headway/site.yaml"))
+@_place_options
+def follow(config_path: Path | None, journal_path: str | None, adapter_files: tuple[Path, ...]) -> None:
+    """Tell a stand-by what is new in the journal: a stand-by runs this command (`standby.follow`).
+
+    Questions come on standard input, answers go to standard output, neither for people. It ends with its
+    input. The journal is only read.
+    """
+    from headway.standby.telling import journal_file, tell
+
+    tell(journal_file(_place(config_path, journal_path, adapter_files)), 0, 1)

@@ -19,10 +19,11 @@ from headway.cli.common import (
     set_up_log,
     wall_clock,
 )
-from headway.errors import UserError
+from headway.errors import Superseded, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config
+    from headway.daemon.standing import Standing
     from headway.engine import Engine
 
 
@@ -31,18 +32,24 @@ if TYPE_CHECKING:
     epilog=examples(
         "headway run -c site.yaml --monitor    decide and journal, change nothing",
         "headway run -c site.yaml              as the configuration's mode says",
+        "headway run -c site.yaml --standby    lead when no other daemon does",
     ),
 )
 @required_config_option
 @click.option(
     "--monitor", is_flag=True, help="Decide and journal, but apply nothing, whatever the configuration says."
 )
+@click.option(
+    "--standby",
+    is_flag=True,
+    help="Wait while another daemon leads, and take over when it ends or is silent (`standby:`).",
+)
 @plugin_option
 @adapter_option
 @click.option("--out", type=click.Path(path_type=Path), help="In mode dry-run: directory for the results.")
 def command(
-    config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...],
-    out: Path | None,
+    config_path: Path, monitor: bool, standby: bool, plugin_files: tuple[Path, ...],
+    adapter_files: tuple[Path, ...], out: Path | None,
 ) -> None:  # fmt: skip
     """Schedule the configured cluster until stopped.
 
@@ -64,11 +71,44 @@ def command(
     if out is not None:
         raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
     set_up_log(config.log)
-    with Orders() as orders, reaching_the_cluster(config_path, Unreached):
-        Succession(
-            config, config_path, plugin_files, orders.to, wall_clock,
-            mode=Mode.MONITOR if monitor else None, adapter_files=adapter_files,
-        ).run()  # fmt: skip
+    with (
+        Orders() as orders,
+        reaching_the_cluster(config_path, Unreached),
+        _leading(config, plugin_files, orders, wanted=standby or config.has_standby) as standing,
+    ):
+        if standing is not None:
+            Succession(
+                config, config_path, plugin_files, orders.to, wall_clock,
+                mode=Mode.MONITOR if monitor else None, adapter_files=adapter_files, standing=standing,
+            ).run()  # fmt: skip
+
+
+@contextmanager
+def _leading(
+    config: Config, plugin_files: tuple[Path, ...], orders: Orders, *, wanted: bool
+) -> Iterator[Standing | None]:
+    """What the daemon is beside another, once it may schedule; None: it is to end before that. ``wanted``: it
+    is to stand by while another daemon leads."""
+    if not wanted:
+        from headway.daemon.standing import ALONE
+
+        yield ALONE
+        return
+    from headway.standby.leadership import Deposed
+    from headway.standby.waiting import stand_by
+
+    keeper = stand_by(config, plugin_files, lambda: orders.stop, orders.end)
+    if keeper is None:
+        yield None
+        return
+    try:
+        yield keeper
+    except Superseded as error:
+        # Not for good: it is to be started again, as the stand-by.
+        raise Deposed(str(error)) from error
+    finally:
+        keeper.release()
+    keeper.tenure.check()
 
 
 def _given(plugin_files: tuple[Path, ...], adapter_files: tuple[Path, ...]) -> list[str]:

@@ -22,7 +22,7 @@ from headway.cli.common import (
 from headway.errors import Failure
 
 if TYPE_CHECKING:
-    from headway.service.protocol import LetterCounts, PoolReport, Report
+    from headway.service.protocol import Leadership, LetterCounts, PoolReport, Report
 
 
 @click.command("status", epilog=examples("headway status -c site.yaml"))
@@ -49,10 +49,18 @@ def _counts(pool: PoolReport, tiers: bool) -> tuple[int, ...]:
 
 
 def _show(report: Report) -> None:
+    known = report.leadership
+    if known.role == "stand-by":
+        _show_standby(known)
+        return
     say(
         f"{report.cluster}: mode {report.mode}, run {report.run} since {wall_clock(report.started)}, "
         f"plugins {', '.join(report.plugins)}"
     )
+    if known.role != "alone":
+        say(f"{known.leader} is the {known.role} with epoch {known.epoch} since {wall_clock(known.since)}.")
+    if known.trouble:
+        say(f"The lease: {known.trouble}", style="yellow")
     _show_clusters(report)
     if report.last_cycle is None:
         say("No cycle yet: the cluster has not answered.")
@@ -80,6 +88,23 @@ def _show(report: Report) -> None:
         say(f"{report.problems_in_all} problems{latest}")
         for at, text in report.problems:
             say(f"  {wall_clock(at)} {text}")
+
+
+def _show_standby(known: Leadership) -> None:
+    """How a daemon is that stands by."""
+    say(f"Stand-by since {wall_clock(known.since)}.")
+    if known.leader:
+        say(f"{known.leader} leads with epoch {known.epoch}, last heard of {known.silent or 0.0:.1f} s ago.")
+    else:
+        say("No leader is known.")
+    if known.lag is None:
+        say("Nothing of the leader's journal is known.", style="yellow")
+    elif known.lag:
+        say(f"What is known of the leader's journal is at most {known.lag:.1f} s old.")
+    else:
+        say("The journal is shared.")
+    if known.trouble:
+        say(known.trouble, style="yellow")
 
 
 def _letters(counts: LetterCounts) -> str:

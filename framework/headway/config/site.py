@@ -27,6 +27,7 @@ from headway.config.sites import (
     as_one,
     described_sites,
 )
+from headway.config.standby import StandbyConfig
 from headway.decisions import Decision
 from headway.errors import UserError
 from headway.inputs.durations import as_seconds
@@ -198,6 +199,7 @@ class Config(Section):
     log: LogConfig = LogConfig()
     service: ServiceConfig = ServiceConfig()
     letters: LettersConfig = LettersConfig()
+    standby: StandbyConfig = StandbyConfig()
 
     #: Where it was read from, for messages; not a key of the file.
     _source: str = pydantic.PrivateAttr(_NOWHERE)
@@ -242,6 +244,11 @@ class Config(Section):
                     f"{where}.options: adapter {cluster.adapter!r} has no options, found "
                     f"{', '.join(cluster.options)}"
                 )
+
+    @property
+    def has_standby(self) -> bool:
+        """Whether it says that there are two daemons, of which one leads."""
+        return "standby" in self.model_fields_set
 
     def names_traces(self) -> bool:
         """Whether it says which jobs a dry run runs."""

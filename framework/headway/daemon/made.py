@@ -19,11 +19,12 @@ from typing import Any, TypeVar
 
 import structlog
 
-from headway.adapter import ClusterAdapter
+from headway.adapter import ClusterAdapter, Seen
 from headway.config import Config, live_adapter
 from headway.daemon.clock import RunClock
 from headway.daemon.leadership import new_name, next_epoch, own_epoch, saved
 from headway.daemon.memory import remembered, states_at_the_end, states_now
+from headway.daemon.standing import ALONE, Standing
 from headway.daemon.users import Users
 from headway.engine import Engine, Stopped
 from headway.errors import Failure, UserError
@@ -35,9 +36,6 @@ from headway.model.modes import Mode
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
 from headway.version import __version__
-
-#: How long a run's beginning may take to look for damage in the journal, seconds.
-LOOK_FOR_DAMAGE = 5.0
 
 AnswerT = TypeVar("AnswerT")
 #: While an engine runs in it, signals are the engine's.
@@ -67,6 +65,7 @@ class MadeRun:
     epoch: int
     name: str
     log: Any
+    standing: Standing = ALONE
 
     def serve(
         self,
@@ -88,6 +87,7 @@ class MadeRun:
             self.adapter, self.scheduler, self.journal, mode=self.config.mode, requests=inbox, log=self.log,
             latencies=None if monitor else self.meter, letters=self.post,
             on_cycle=lambda _: each_cycle(engine), succeeds=lambda why: succeeds(engine, why),
+            may_act=self.standing.check,
         )  # fmt: skip
         self.post.use(self.config.letters)
         self.log.info("started", mode=str(self.config.mode), cluster=self.cluster.name,
@@ -135,14 +135,13 @@ def make_run(
     plugin_files: tuple[Path, ...],
     tell_time: Callable[[float], str],
     before: MadeRun | None = None,
-    *,
-    takes_over: bool = False,
+    standing: Standing = ALONE,
 ) -> MadeRun:
-    """A run under ``config``, complete. ``tell_time`` writes moments in reasons.
+    """A run under ``config``, complete. ``tell_time`` writes moments in reasons; ``standing`` is this
+    daemon's beside another.
 
     ``before`` is the run that it is to follow, which has saved what its plugins know; until the new run
-    begins it stays as it is. ``takes_over``: it drives even if a daemon with another journal is alive, which
-    can change nothing from then on. Raises :class:`Unreached` if the cluster does not answer, else a
+    begins it stays as it is. Raises :class:`Unreached` if the cluster does not answer, else a
     :class:`headway.errors.HeadwayError` that says what is wrong.
     """
     log = structlog.get_logger("headway")
@@ -157,21 +156,22 @@ def make_run(
         if before is not None and before.config.journal == config.journal:
             journal, states = before.journal, states_now(before.journal)
         else:
-            journal = Journal.open(config.journal)
+            journal = standing.open(config.journal)
             made.callback(journal.close_unused)
-            if not journal.verify(LOOK_FOR_DAMAGE):
+            if not journal.verify(standing.look_for_damage):
                 log.info("the journal is large; damage was looked for in a part of it")
             states = states_at_the_end(journal, catalogue, log, config.adapters)
         _remind(config, adapter, journal, states, clock())
         cluster = config.with_energy(_asked(adapter.describe))
-        epoch = _epoch(adapter, journal, before, monitor=monitor, takes_over=takes_over)
+        epoch = _epoch(adapter, journal, before, standing, monitor=monitor)
         catalogue.check_energy(configs, cluster)
         meter = LatencyMeter(states.get(SAVED_AS), cluster_of=_cluster_of(config))
         scheduler = _scheduler(config, cluster, plugins, adapter, tell_time, states)
         post = before.post if before is not None else Post(log)
         users = Users(
             config, adapter, cluster.name, list(plugins.by_name), clock, meter, log, tell_time=tell_time,
-            letters=post.counts, before=before.users if before is not None else None,
+            letters=post.counts, leadership=standing.leadership,
+            before=before.users if before is not None else None,
         )  # fmt: skip
         made.pop_all()
         return MadeRun(
@@ -189,6 +189,7 @@ def make_run(
             epoch,
             before.name if before is not None else new_name(),
             log,
+            standing,
         )
 
 
@@ -235,19 +236,25 @@ def _remind(
 
 
 def _epoch(
-    adapter: ClusterAdapter, journal: Journal, before: MadeRun | None, *, monitor: bool, takes_over: bool
+    adapter: ClusterAdapter, journal: Journal, before: MadeRun | None, standing: Standing, *, monitor: bool
 ) -> int:
     """The epoch of a run: that of its daemon, a new one where it begins to drive, or the last one that its
     journal knows."""
-    own = own_epoch(journal)
+    own = max(own_epoch(journal), standing.epoch - 1)
     if before is not None and own <= before.epoch:
         own = before.epoch
         if before.config.mode is not Mode.MONITOR:
             return own
     if monitor:
         return own
-    seen = _asked(partial(adapter.highest_epoch, above=None if takes_over else own))
-    return next_epoch(own, seen)
+    if standing.takes_over:
+        # However alive that daemon seems: what it writes is refused from now on.
+        seen = Seen(_asked(partial(adapter.highest_epoch, above=None)).epoch)
+    else:
+        seen = _asked(partial(adapter.highest_epoch, above=own))
+    epoch = next_epoch(own, seen)
+    standing.drives_as(epoch)
+    return epoch
 
 
 def _asked(question: Callable[[], AnswerT]) -> AnswerT:

@@ -17,6 +17,7 @@ import structlog
 
 from headway.config import Adapters, Config, load_config
 from headway.daemon.made import MadeRun, OrdersTo, Unreached, make_run
+from headway.daemon.standing import ALONE, Standing
 from headway.engine import Engine, Stopped
 from headway.errors import HeadwayError, UserError
 from headway.model.modes import Mode
@@ -38,11 +39,11 @@ class Succession:
         *,
         mode: Mode | None = None,
         adapter_files: tuple[Path, ...] = (),
-        takes_over: bool = False,
+        standing: Standing = ALONE,
     ) -> None:
         """``mode``: of every run, whatever the file at ``path`` says; None: as it says. ``plugin_files`` and
-        ``adapter_files`` are read again for each run that a reload begins. ``takes_over``: as of
-        :func:`headway.daemon.made.make_run`."""
+        ``adapter_files`` are read again for each run that a reload begins. ``standing``: beside another
+        daemon, of all runs."""
         #: Whether a first run could be made.
         self.began = False
         #: Of the run that is in force, or was last.
@@ -53,7 +54,7 @@ class Succession:
         self._orders_to = orders_to
         self._tell_time = tell_time
         self._mode = mode
-        self._takes_over = takes_over
+        self._standing = standing
         self._log: Any = structlog.get_logger("headway")
         #: What the next run is for, while the cluster is waited for.
         self._waits: Stopped | None = None
@@ -80,7 +81,7 @@ class Succession:
             current.close()
 
     def _make(self, config: Config, before: MadeRun | None = None) -> MadeRun:
-        return make_run(config, self._plugin_files, self._tell_time, before, takes_over=self._takes_over)
+        return make_run(config, self._plugin_files, self._tell_time, before, self._standing)
 
     def _succeeds(self, current: MadeRun, engine: Engine, why: Stopped) -> bool:
         """Make the run that is to follow; False if it cannot be made, or not yet, which is logged."""
@@ -114,6 +115,10 @@ class Succession:
         fresh = load_config(self._path, Adapters.with_files(self._adapter_files))
         if fresh.mode is Mode.DRY_RUN:
             raise UserError(f"{self._path}: mode: a running daemon cannot change to dry-run")
+        if self._standing is not ALONE and fresh.journal != self.config.journal:
+            raise UserError(
+                f"{self._path}: journal: a daemon with a stand-by cannot change its journal while it runs"
+            )
         if self._mode is not None:
             fresh.mode = self._mode
         return fresh

@@ -16,7 +16,7 @@ from headway.service import Inbox, Server
 from headway.service.answers import Answers
 from headway.service.limits import Allowance, Limits
 from headway.service.plans_over_time import PlansOverTime
-from headway.service.protocol import LetterCounts, Report
+from headway.service.protocol import Leadership, LetterCounts, Report
 from headway.service.server import Bound
 
 
@@ -35,10 +35,12 @@ class Users:
         *,
         tell_time: Callable[[float], str],
         letters: Callable[[], LetterCounts] = LetterCounts,
+        leadership: Callable[[], Leadership] = Leadership,
         before: Users | None = None,
     ) -> None:
         """Binds the socket at once, unless the run ``before`` has it and leaves it to this run.
-        ``tell_time`` writes a time for a person; ``letters`` counts what became of letters to users.
+        ``tell_time`` writes a time for a person; ``letters`` counts what became of letters to users;
+        ``leadership`` says which of two daemons this is.
 
         Raises :class:`HeadwayError` if a socket that is configured cannot be bound; a default that cannot
         be used costs the socket, not the daemon.
@@ -67,7 +69,7 @@ class Users:
             adapter.wake, nothing, watching=config.mode is Mode.MONITOR, clock=clock,
             outages=adapter.outages, oddities=adapter.oddities, starts_waiting=adapter.starts_waiting,
             watts=adapter.measured_watts, latencies=meter.summary, letters=letters,
-            full_job_id=answers.full_job_id, answers=answers,
+            leadership=leadership, full_job_id=answers.full_job_id, answers=answers,
         )  # fmt: skip
         if before is not None and before.leaves_to(self):
             return

@@ -11,9 +11,10 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import create_engine, event, insert, inspect
@@ -55,9 +56,10 @@ class Database:
     Raises UserError for a wrong URL, a missing directory or file, a file that is no journal, a
     journal of a newer schema; Held for a journal that another process writes to; Failure when the
     database cannot be reached, read or written, Damaged when it says of itself that it is broken.
+    ``at_least``: the number of the writer (:mod:`headway.journal.owner`).
     """
 
-    def __init__(self, url_or_path: str | Path, *, create: bool, read_only: bool) -> None:
+    def __init__(self, url_or_path: str | Path, *, create: bool, read_only: bool, at_least: int = 0) -> None:
         url = database_url(url_or_path, "journal")
         self.path: Path | None = None
         self.connection: Connection | None = None
@@ -66,6 +68,7 @@ class Database:
         self.fresh = False
         #: Our number in the row of the owner.
         self._number: int | None = None
+        self._at_least = at_least
         if url.get_backend_name() == "sqlite":
             self.path = Path(url.database or "")
             self.name = str(self.path)
@@ -86,6 +89,11 @@ class Database:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def number(self) -> int:
+        """The writer's number: no writer before had it, or a higher one. 0: it is not open for writing."""
+        return self._number or 0
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -230,7 +238,7 @@ class Database:
         # A server's connection that broke may have let another writer in: then the journal is that writer's.
         if self._number is None:
             with self._errors("open for writing"), self.connection.begin():
-                self._number = take_over(self.connection)
+                self._number = take_over(self.connection, self._at_least)
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
         return database_errors(self.name, doing)
@@ -316,9 +324,10 @@ def sqlite_engine(path: Path, *, read_only: bool = False, patient: bool = False)
     return engine
 
 
-def postgresql_engine(url: URL) -> Engine:
+def postgresql_engine(url: URL, options: Mapping[str, Any] | None = None) -> Engine:
+    """``options``: of the driver, such as how long it waits for the server."""
     try:
-        return create_engine(url, poolclass=NullPool)
+        return create_engine(url, poolclass=NullPool, connect_args=dict(options or {}))
     except ModuleNotFoundError as error:
         raise UserError(
             f"journal {url.render_as_string(hide_password=True)}: expected the PostgreSQL driver, found no "

@@ -50,17 +50,25 @@ class Journal(Recovery):
         self._concluded = False
 
     @classmethod
-    def open(cls, url_or_path: str | Path, *, create: bool = True, read_only: bool = False) -> Journal:
+    def open(
+        cls, url_or_path: str | Path, *, create: bool = True, read_only: bool = False, at_least: int = 0
+    ) -> Journal:
         """The journal in this file, or at this ``sqlite:///`` or ``postgresql://`` URL.
 
         With ``create``, one that does not exist yet is made (but no directory). With ``read_only``,
         nothing is made or changed, and another process may write to it meanwhile; otherwise this is
-        its only writer until :meth:`close` or the end of the process.
+        its only writer until :meth:`close` or the end of the process, with an :attr:`epoch` that is
+        ``at_least`` so high.
 
         Raises UserError when it is no journal, of a newer schema or missing; Held when another process
         writes to it; Failure when it cannot be reached, read or written; Damaged when it is broken.
         """
-        return cls(Database(url_or_path, create=create, read_only=read_only))
+        return cls(Database(url_or_path, create=create, read_only=read_only, at_least=at_least))
+
+    @property
+    def epoch(self) -> int:
+        """A number that grows with each writer of the journal, and is this writer's alone; 0: read only."""
+        return self._database.number
 
     def close(self) -> None:
         """Let other writers in. Does not end the run: that is :meth:`end_run`."""

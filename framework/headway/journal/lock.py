@@ -154,12 +154,30 @@ def take_advisory_lock(connection: Connection, journal: str) -> None:
     if taken:
         return
     found = connection.execute(
-        text(
-            "select a.application_name from pg_locks l join pg_stat_activity a on a.pid = l.pid"
-            " where l.locktype = 'advisory' and l.granted and l.classid::bigint = :class"
-            " and l.objid::bigint = (hashtext(current_schema())::bigint & 4294967295)"
-            " and l.database = (select oid from pg_database where datname = current_database())"
-        ),
+        text(f"select a.application_name {_OF_THE_LOCK}"),
         key,
     ).scalar()
     raise refusal(journal, (found or "").removeprefix("headway "))
+
+
+#: The server's process that has the lock.
+_OF_THE_LOCK = (
+    "from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+    " where l.locktype = 'advisory' and l.granted and l.classid::bigint = :class"
+    " and l.objid::bigint = (hashtext(current_schema())::bigint & 4294967295)"
+    " and l.database = (select oid from pg_database where datname = current_database())"
+)
+
+
+def end_writer(connection: Connection, of: str) -> bool:
+    """Break the connection that has the lock, if it is that of this :func:`holder`; whether one was broken.
+
+    A process that is stopped, or whose machine is away, keeps its connection and the lock with it.
+    """
+    named = {"class": _CLASS, "name": f"headway {of}"}
+    # The server cuts names at 63 bytes.
+    ended = connection.execute(
+        text(f"select pg_terminate_backend(a.pid) {_OF_THE_LOCK} and a.application_name = left(:name, 63)"),
+        named,
+    ).scalar()
+    return bool(ended)

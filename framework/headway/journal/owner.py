@@ -17,16 +17,24 @@ from headway.journal.lock import holder, refusal
 from headway.journal.schema import owner
 
 
-def take_over(connection: Connection) -> int:
-    """Become the journal's writer, in the transaction that is open; our number."""
+def take_over(connection: Connection, at_least: int = 0) -> int:
+    """Become the journal's writer, in the transaction that is open; our number, which is higher than that of
+    every writer before, and ``at_least`` so high."""
     if not inspect(connection).has_table(owner.name):
         # A journal from before there were owners.
         owner.create(connection)
     before = connection.execute(select(owner.c.number).with_for_update()).scalar()
-    number = (before or 0) + 1
+    number = max((before or 0) + 1, at_least)
     row = {"number": number, "holder": holder(), "since": time.time()}
     connection.execute(insert(owner) if before is None else update(owner), row)
     return number
+
+
+def number_in(connection: Connection) -> int:
+    """The number of the last writer; 0: there was none."""
+    if not inspect(connection).has_table(owner.name):
+        return 0
+    return connection.execute(select(owner.c.number)).scalar() or 0
 
 
 def still_ours(connection: Connection, number: int, journal: str) -> None:

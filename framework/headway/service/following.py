@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.service.inbox import Inbox
+from headway.service.asked import Asked
 from headway.service.outbox import Outbox
 
 #: Seconds between two signs of life, and between two slices of what is told while there is more.
@@ -38,7 +38,7 @@ class Link:
 class Following:
     """All connections of followers. Used on one thread."""
 
-    def __init__(self, inbox: Inbox, selector: selectors.BaseSelector, log: Any) -> None:
+    def __init__(self, inbox: Asked, selector: selectors.BaseSelector, log: Any) -> None:
         self._inbox = inbox
         self._selector = selector
         self._log = log

@@ -38,7 +38,7 @@ from headway.service.changes import FORMAT, Begun
 from headway.service.feed import Feed
 from headway.service.outbox import Outbox
 from headway.service.peer import Peer
-from headway.service.protocol import LetterCounts, OddityReport, OutageReport, Reply, Report
+from headway.service.protocol import Leadership, LetterCounts, OddityReport, OutageReport, Reply, Report
 from headway.service.snapshots import Snapshots
 
 #: Requests that wait, at most.
@@ -69,6 +69,7 @@ class Inbox:
         watts: Callable[[], Mapping[str, float]] = dict,
         latencies: Callable[[], Mapping[str, LatencySummary]] = dict,
         letters: Callable[[], LetterCounts] = LetterCounts,
+        leadership: Callable[[], Leadership] = Leadership,
         full_job_id: Callable[[str], str] = str,
         answers: Answers | None = None,
         snapshots: Snapshots | None = None,
@@ -79,7 +80,7 @@ class Inbox:
         ``oddities`` what else an operator should know, ``starts_waiting`` which starts wait for the batch
         system rather than for processors, ``watts`` what nodes were measured to draw;
         ``letters`` what became of letters to users; ``latencies`` how long the cluster takes, asked on the
-        scheduler's thread; ``full_job_id`` completes
+        scheduler's thread; ``leadership`` which of two daemons it is; ``full_job_id`` completes
         the id of a job that a user names; ``answers`` makes the answers to questions, ``snapshots`` those
         to questions about jobs that are not submitted; ``feed`` tells programs that follow the daemon."""
         self._answers = answers if answers is not None else Answers()
@@ -100,6 +101,7 @@ class Inbox:
         self._watts = watts
         self._latencies = latencies
         self._letters = letters
+        self._leadership = leadership
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
         self._questions: deque[tuple[protocol.Question, Peer, Future[Reply]]] = deque()
@@ -159,7 +161,7 @@ class Inbox:
         return msgspec.structs.replace(
             report, problems=problems, problems_in_all=count, limited=limited, outages=outages,
             oddities=oddities, watts=dict(self._watts()), starts_waiting=tuple(self._starts_waiting()),
-            letters=self._letters(),
+            letters=self._letters(), leadership=self._leadership(),
         )  # fmt: skip
 
     def follow(self, operators: Collection[str], *, operator: bool) -> Outbox | None:

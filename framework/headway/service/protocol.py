@@ -234,6 +234,26 @@ class LetterCounts(msgspec.Struct, frozen=True):
     waiting: int = 0
 
 
+class Leadership(msgspec.Struct, frozen=True):
+    """Which of two daemons this is, and what it knows of the other."""
+
+    #: "alone": it has no stand-by; "leader", "stand-by", "gave up".
+    role: str = "alone"
+    #: The process that leads, for a person; "": none is known.
+    leader: str = ""
+    #: The leader's number, which grows with each leader; 0: not known.
+    epoch: int = 0
+    #: Since when this daemon is what it is, absolute seconds; 0: not known.
+    since: float = 0.0
+    #: Of a stand-by: seconds since the leader's last sign of life.
+    silent: float | None = None
+    #: Of a stand-by: what it knows of the leader's journal is so many seconds old, at most: what a take-over
+    #: now would lose. 0: the journal is shared. None: nothing of it is known yet.
+    lag: float | None = None
+    #: Of a stand-by: what is in its way; "": nothing.
+    trouble: str = ""
+
+
 class Report(msgspec.Struct, frozen=True):
     """The state of a daemon as of its last cycle; times are absolute seconds."""
 
@@ -264,6 +284,7 @@ class Report(msgspec.Struct, frozen=True):
     #: Cluster ("": the only one) -> how long it takes.
     latencies: dict[str, LatencySummary] = {}
     letters: LetterCounts = LetterCounts()
+    leadership: Leadership = Leadership()
 
 
 class Explained(msgspec.Struct, frozen=True, omit_defaults=True, tag="explained", tag_field="found"):

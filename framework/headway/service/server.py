@@ -29,9 +29,10 @@ import structlog
 
 from headway.errors import Failure, HeadwayError, UserError
 from headway.service import protocol
+from headway.service.asked import Asked
 from headway.service.following import Following, Link
-from headway.service.inbox import Inbox, Peer
 from headway.service.limits import Limits
+from headway.service.peer import Peer
 from headway.service.protocol import Reply
 
 #: Connections at a time: in all, and of one user.
@@ -98,7 +99,7 @@ class Server:
     def __init__(
         self,
         path: Path,
-        inbox: Inbox,
+        inbox: Asked,
         *,
         operators: Collection[str] = (),
         speakers: Collection[str] = (),
