@@ -36,9 +36,7 @@ class PostgresServer:
         self.folder.chmod(0o755)
         try:
             self._run("initdb", "--auth=trust", "--username=headway", "--no-sync", str(self.folder / "data"))
-            # Nothing of it is to outlive the machine.
-            settings = f"-k {self.folder} -c listen_addresses='' -c fsync=off"
-            self._control("start", "-l", str(self.folder / "log"), "-o", settings)
+            self.up()
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
@@ -48,8 +46,19 @@ class PostgresServer:
         """Of its database `postgres`."""
         return f"postgresql://headway@/postgres?host={self.folder}"
 
-    def stop(self) -> None:
+    def up(self) -> None:
+        """Start it."""
+        # Nothing of it is to outlive the machine.
+        settings = f"-k {self.folder} -c listen_addresses='' -c fsync=off"
+        self._control("start", "-l", str(self.folder / "log"), "-o", settings)
+
+    def down(self) -> None:
+        """End it at once, as a crash would."""
         self._control("stop", "-m", "immediate")
+
+    def stop(self) -> None:
+        """End it, and remove all that it had."""
+        self.down()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _control(self, *words: str) -> None:

@@ -107,6 +107,25 @@ def test_events_then_decisions_are_written_before_anything_is_applied():
     ]
 
 
+@pytest.mark.parametrize("mode", [Mode.DRIVE, Mode.MONITOR])
+def test_whether_it_may_act_is_asked_right_before_anything_is_applied(mode):
+    log = []
+
+    def may_act():
+        log.append("asked")
+        raise Failure("another daemon leads")
+
+    made = engine(Script(arrival(0, "a"), log=log), Notebook(log), mode=mode, may_act=may_act)
+    if mode is Mode.MONITOR:
+        # Nothing is applied.
+        made.run()
+        assert "asked" not in log
+        return
+    with pytest.raises(Failure, match="another daemon leads"):
+        made.run()
+    assert log == [("events", 1, 1), ("decisions", 1, ["a"]), "asked"]
+
+
 def test_a_cycle_without_decisions_writes_its_events_only():
     log = []
     engine(Script((0, []), (5, [ev.Tick(5)]), log=log), Notebook(log)).run()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 from live_daemon import HEADWAY, Daemon, Diary
-from waiting import until
+from waiting import HANG, until
 
 #: Seconds: of a leader that is silent, and within which a take-over is over.
 PATIENCE, TAKE_OVER = 4.0, 10.0
@@ -24,7 +29,11 @@ class Pair:
     cluster: Any
     daemons: list[Daemon]
     diary: Diary
+    #: While this file is there, no connection to the other machine can be made.
+    cut: Path
     jobs: list[str] = field(default_factory=list)
+    #: Whether jobs are submitted on hold: a submit filter does it otherwise.
+    hold: bool = True
 
     def start(self, daemon: Daemon) -> None:
         """Run it as a stand-by; returns when it stands by or leads."""
@@ -32,12 +41,21 @@ class Pair:
         daemon.start("--standby", await_log=False)
         daemon.until(lambda: len(daemon.said("standing by")) > before, what="the daemon stands by")
 
+    def follows(self, daemon: Daemon) -> None:
+        """Wait until it knows the leader and its journal."""
+
+        def known() -> bool:
+            told = leadership(daemon)
+            return bool(told["leader"]) and told["lag"] is not None and told["lag"] < PATIENCE
+
+        daemon.until(known, what="the stand-by follows")
+
     def leads(self, daemon: Daemon, runs: int = 1) -> None:
         """Wait until it has begun so many runs as the leader."""
         daemon.until(lambda: len(daemon.said("started")) >= runs, what="the daemon leads")
 
     def submit(self, processors: int = 1, seconds: float = 1.0) -> str:
-        job: str = self.cluster.submit(processors, script=self.diary.script(seconds))
+        job: str = self.cluster.submit(processors, hold=self.hold, script=self.diary.script(seconds))
         self.jobs.append(job)
         return job
 
@@ -51,7 +69,27 @@ class Pair:
         assert not twice, twice
 
     def said(self) -> str:
-        return "\n".join(daemon.log_path.read_text() for daemon in self.daemons)
+        return "\n".join(daemon.log_path.read_text() for daemon in self.daemons if daemon.log_path.exists())
+
+    def restart_slurmctld(self) -> None:
+        self.cluster.saved()
+        self.cluster.kill("slurmctld", "TERM")
+        self.cluster.up("slurmctld")
+
+    @contextlib.contextmanager
+    def cut_off(self) -> Iterator[None]:
+        """No daemon reaches the other's machine meanwhile."""
+        self.cut.touch()
+        for daemon in self.daemons:
+            if daemon.process is not None:
+                for child in psutil.Process(daemon.process.pid).children():
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        if "follow" in child.cmdline():
+                            child.kill()
+        try:
+            yield
+        finally:
+            self.cut.unlink()
 
     def clean_up(self) -> None:
         for daemon in self.daemons:
@@ -60,36 +98,49 @@ class Pair:
             daemon.clean_up()
 
 
-def took_over(daemon: Daemon) -> float:
-    """When it said last that a run of its began, seconds since the epoch."""
-    from datetime import datetime
-
-    return datetime.fromisoformat(daemon.said("started")[-1]["timestamp"]).timestamp()
+def leadership(daemon: Daemon) -> dict[str, Any]:
+    """What it tells of itself."""
+    known: dict[str, Any] = json.loads(daemon.command("status", "--json").stdout)["leadership"]
+    return known
 
 
 def led_since(daemon: Daemon, moment: float) -> float:
-    """Seconds from ``moment`` to the beginning of its run."""
-    return took_over(daemon) - moment
+    """Seconds from ``moment`` to the beginning of its last run."""
+    began = datetime.fromisoformat(daemon.said("started")[-1]["timestamp"]).timestamp()
+    return began - moment
+
+
+def follow_command(config: Path, cut: Path) -> list[str]:
+    """``standby.follow`` on one machine, through a shell that stands for the network."""
+    script = '[ ! -e "$0" ] || exit 255; exec "$@"'
+    return ["sh", "-c", script, str(cut), str(HEADWAY), "journal", "follow", "-c", str(config)]
 
 
 @contextlib.contextmanager
 def pair(
-    cluster: Any, directory: Path, shared: str | None, patience: float = PATIENCE, **config: Any
+    cluster: Any,
+    directory: Path,
+    shared: str | None,
+    *,
+    patience: float = PATIENCE,
+    hold: bool = True,
+    follow: Callable[[Path, Path], Sequence[str]] = follow_command,
+    **config: Any,
 ) -> Iterator[Pair]:
-    """Two daemons; ``shared``: the URL of their journal, else each has its own and follows the other's."""
+    """Two daemons; ``shared``: the URL of their journal, else each has its own and follows the other's by
+    the command that ``follow`` makes."""
     daemons = []
+    cut = directory / "cut"
     for name, other in (("one", "two"), ("two", "one")):
         folder = directory / name
         folder.mkdir()
         standby: dict[str, Any] = {"patience": patience}
         if shared is None:
-            standby["follow"] = [
-                str(HEADWAY), "journal", "follow", "-c", str(directory / other / "site.yaml")
-            ]  # fmt: skip
+            standby["follow"] = list(follow(directory / other / "site.yaml", cut))
         own = {"journal": shared} if shared is not None else {}
         service = {"socket": str(folder / "s")}
         daemons.append(Daemon(cluster, folder, standby=standby, service=service, **own, **config))
-    made = Pair(cluster, daemons, Diary(cluster))
+    made = Pair(cluster, daemons, Diary(cluster), cut, hold=hold)
     try:
         yield made
     finally:
@@ -101,3 +152,24 @@ def after(action: Callable[[], object]) -> float:
     moment = time.time()
     action()
     return moment
+
+
+def over_ssh(server: Any) -> Callable[[Path, Path], Sequence[str]]:
+    """``standby.follow`` over a real SSH."""
+    ssh = shutil.which("ssh")
+    assert ssh is not None
+
+    def command(config: Path, cut: Path) -> Sequence[str]:
+        return [
+            ssh, "-F", "none", "-i", str(server.key), "-p", str(server.port),
+            "-o", f"UserKnownHostsFile={server.known_hosts}", "-o", "BatchMode=yes",
+            f"{server.user}@127.0.0.1", f"PATH={os.environ['PATH']}", str(HEADWAY), "journal", "follow",
+            "-c", str(config),
+        ]  # fmt: skip
+
+    return command
+
+
+def ended(daemon: Daemon) -> int:
+    """Its exit code, once it has ended by itself."""
+    return daemon.ended(HANG)

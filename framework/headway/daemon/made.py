@@ -113,6 +113,7 @@ class MadeRun:
             if heir is None:
                 # Last of all: a daemon that follows need not wait for letters.
                 stack.callback(self.post.close)
+                stack.callback(self.standing.release)
             if heir is None or heir.journal is not self.journal:
                 stack.callback(self.journal.close)
             stack.callback(self.adapter.close)

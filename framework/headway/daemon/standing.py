@@ -27,6 +27,10 @@ class Standing:
         """Raises a :class:`headway.errors.Failure` if nothing may be done to the cluster any more: another
         daemon leads. Called right before anything is done."""
 
+    def release(self) -> None:
+        """Nothing is done to the cluster or written to the journal any more: the other daemon may lead.
+        Calling it again does nothing."""
+
     def leadership(self) -> Leadership:
         """For a person. Called by any thread."""
         return Leadership()

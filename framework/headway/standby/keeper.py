@@ -91,7 +91,9 @@ class Keeper(Standing):
         self.tenure.check()
 
     def release(self) -> None:
-        """Give it up, so that the stand-by need not wait. Nothing may be done to the cluster from here on."""
+        """Give the lease up, so that the stand-by need not wait."""
+        if self._over.is_set():
+            return
         self._over.set()
         if self._thread.is_alive():
             self._thread.join(self._patience)

@@ -22,7 +22,7 @@ from headway.config import parse_config
 from headway.errors import UserError
 from headway.inquiry.reports import CopyReport, DatasetList, DatasetReport, ReplicaReport, StoreReport
 from headway.service import Server
-from headway.service.protocol import Datasets, LetterCounts, PoolReport, Reply, Report
+from headway.service.protocol import Datasets, Leadership, LetterCounts, PoolReport, Reply, Report
 
 
 @pytest.fixture
@@ -148,6 +148,38 @@ def test_status_counts_letters_where_there_were_some(capsys: Any) -> None:
     assert "Letters" not in capsys.readouterr().out
     status._show(msgspec.structs.replace(plain, letters=LetterCounts(4, 1, 0, 2)))
     assert "Letters to users: 4 delivered, 1 failed, 2 waiting\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (Leadership(), ()),
+        (
+            Leadership("leader", "process 1 on host a", 7, 0.0, trouble="the server is away"),
+            ("process 1 on host a is the leader with epoch 7 since", "The lease: the server is away"),
+        ),
+        (
+            Leadership("stand-by", "process 1 on host a", 7, 0.0, 1.25, 0.31),
+            (
+                "Stand-by since",
+                "process 1 on host a leads with epoch 7, last heard of 1.2 s ago.",
+                "What is known of the leader's journal is at most 0.3 s old.",
+            ),
+        ),
+        (
+            Leadership("stand-by", "", 0, 0.0, 1.25, None, "no route to host"),
+            ("No leader is known.", "Nothing of the leader's journal is known.", "no route to host"),
+        ),
+        (Leadership("stand-by", "x", 7, 0.0, 1.25, 0.0), ("The journal is shared.",)),
+    ],
+)
+def test_status_tells_which_of_two_daemons_it_is(
+    known: Leadership, said: tuple[str, ...], capsys: Any
+) -> None:
+    status._show(Report("drive", "tc", 3, 0.0, ("easy",), last_cycle=0.0, leadership=known))
+    out = capsys.readouterr().out
+    assert all(part in out for part in said)
+    assert ("mode drive" in out) is (known.role != "stand-by") and ("epoch" in out) is bool(known.leader)
 
 
 def test_status_counts_jobs_in_the_background_where_there_are_some(capsys: Any) -> None:

@@ -67,7 +67,9 @@ def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
     ) -> tuple[Any, list[Run]]:
         made: list[Run] = []
 
-        def make(config: Config, files: Any, clock: Any, before: Run | None = None) -> Run:
+        def make(
+            config: Config, files: Any, clock: Any, before: Run | None = None, standing: Any = None
+        ) -> Run:
             wrong(config)
             made.append(Run(config, before, serves))
             return made[-1]

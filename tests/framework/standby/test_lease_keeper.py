@@ -113,6 +113,9 @@ def test_the_stand_by_need_not_wait_for_a_leader_that_ends_in_good_order() -> No
     held.begin()
     held.release()
     assert lease.word is not None and lease.word.released
+    said = lease.word
+    held.release()
+    assert lease.word == said
 
 
 def test_it_is_renewed_while_nothing_is_done() -> None:

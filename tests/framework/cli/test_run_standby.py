@@ -1,0 +1,108 @@
+"""``headway run --standby``: what becomes of the lease when the daemon ends in one way or another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headway.cli import run
+from headway.config import load_config
+from headway.daemon import succession
+from headway.daemon.standing import Standing
+from headway.daemon.succession import Succession
+from headway.errors import Failure, UserError
+from headway.standby import waiting
+from headway.standby.leadership import Deposed, Tenure, Word
+
+
+class Lease(Standing):
+    """A lease that was won."""
+
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        self.tenure = Tenure(Word(7, "process 1 on host a"), 5.0, 0.0)
+        self.on_lost = on_lost
+        self.released = 0
+
+    def release(self) -> None:
+        self.released += 1
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Result, list[Any]]]:
+    """Run the command, with runs that the test makes; how it ended, and the leases that there were."""
+
+    def call(
+        *words: str, runs: Callable[[Any], None] = lambda lease: None, leads: bool = True, text: str = ""
+    ) -> tuple[Result, list[Any]]:
+        leases: list[Any] = []
+
+        def stand_by(config: Any, files: Any, stopped: Any, on_lost: Any) -> Lease | None:
+            assert not stopped()
+            leases.append(Lease(on_lost) if leads else None)
+            return leases[-1]
+
+        def whole(self: Succession) -> None:
+            runs(self._standing)
+
+        monkeypatch.setattr(waiting, "stand_by", stand_by)
+        monkeypatch.setattr(succession.Succession, "run", whole)
+        (tmp_path / "site.yaml").write_text(f"mode: drive\n{text}")
+        return CliRunner().invoke(run.command, ["-c", str(tmp_path / "site.yaml"), *words]), leases
+
+    return call
+
+
+def test_the_lease_is_given_up_when_the_daemon_ends(daemon: Any) -> None:
+    done, (lease,) = daemon("--standby")
+    assert done.exit_code == 0 and lease.released == 1
+
+
+def test_it_is_given_up_when_the_daemon_fails(daemon: Any) -> None:
+    def fails(lease: Any) -> None:
+        raise Failure("disk full")
+
+    done, (lease,) = daemon("--standby", runs=fails)
+    assert isinstance(done.exception, Failure) and lease.released == 1
+
+
+def test_a_daemon_that_ended_because_it_leads_no_more_says_so(daemon: Any) -> None:
+    def loses(lease: Any) -> None:
+        lease.tenure.give_up("process 2 on host b leads with epoch 8")
+        lease.on_lost()
+
+    done, (lease,) = daemon("--standby", runs=loses)
+    assert isinstance(done.exception, Deposed) and "epoch 8" in str(done.exception)
+    assert lease.released == 1
+
+
+def test_a_stand_by_that_is_told_to_end_runs_nothing(daemon: Any) -> None:
+    def never(lease: Any) -> None:
+        raise AssertionError
+
+    done, _ = daemon("--standby", runs=never, leads=False)
+    assert done.exit_code == 0
+
+
+def test_a_configuration_with_the_section_says_the_same_and_without_there_is_no_lease(daemon: Any) -> None:
+    assert daemon(text="standby: {patience: 3s}\n")[1]
+    assert not daemon()[1]
+
+
+def test_a_reload_cannot_change_the_journal_under_a_lease(tmp_path: Path) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text("mode: drive\njournal: one.db\n")
+    kept = Succession(
+        load_config(path),
+        path,
+        (),
+        lambda engine: None,
+        str,
+        standing=Lease(lambda: None),  # type: ignore[arg-type,return-value]
+    )
+    path.write_text("mode: drive\njournal: two.db\n")
+    with pytest.raises(UserError, match="a daemon with a stand-by cannot change its journal"):
+        kept._read_again()
