@@ -38,12 +38,11 @@ _KEEP_OPTION = click.option(
     "--keep", type=DURATION, default=_KEEP, metavar="TIME",
     help="How long runs are kept after their end (90d, 5000h), at least 30d. Default: 90d.",
 )  # fmt: skip
-_PLACE_OPTIONS = (
-    site_config_option,
-    click.option("--journal", "journal_path", metavar="JOURNAL",
-                 help="A SQLite file or a database URL, in the place of the configuration's journal."),
-    adapter_option,
+_JOURNAL_OPTION = click.option(
+    "--journal", "journal_path", metavar="JOURNAL",
+    help="A SQLite file or a database URL, in the place of the configuration's journal.",
 )  # fmt: skip
+_PLACE_OPTIONS = (site_config_option, _JOURNAL_OPTION, adapter_option)
 
 
 def _place_options(function: Any) -> Callable[..., Any]:
@@ -325,8 +324,9 @@ def _tell_pruned(done: Pruned, dry_run: bool) -> None:
 
 
 @command.command("follow", epilog=examples("ssh headway1 headway journal follow -c /etc/headway/site.yaml"))
-@_place_options
-def follow(config_path: Path | None, journal_path: str | None, adapter_files: tuple[Path, ...]) -> None:
+@site_config_option
+@_JOURNAL_OPTION
+def follow(config_path: Path | None, journal_path: str | None) -> None:
     """Tell a stand-by what is new in the journal: a stand-by runs this command (`standby.follow`).
 
     Questions come on standard input, answers go to standard output, neither for people. It ends with its
@@ -334,4 +334,9 @@ def follow(config_path: Path | None, journal_path: str | None, adapter_files: tu
     """
     from headway.standby.telling import journal_file, tell
 
-    tell(journal_file(_place(config_path, journal_path, adapter_files)), 0, 1)
+    if journal_path is None:
+        from headway.config import load_config
+
+        # No adapter is needed, and a stand-by waits for the first answer.
+        journal_path = load_config(named_config(config_path), None).journal
+    tell(journal_file(journal_path), 0, 1)

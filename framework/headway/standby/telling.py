@@ -6,7 +6,6 @@ It is a process of its own, so it costs the daemon nothing, and what it tells is
 from __future__ import annotations
 
 import os
-import selectors
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -172,13 +171,8 @@ def journal_file(place: str) -> Path:
 def tell(journal: Path, source: int, target: int) -> None:
     """Answer questions that come from the descriptor ``source`` until it ends; answers go to ``target``."""
     come = Unpacker("the stand-by")
-    with closing(Teller(journal)) as teller, selectors.DefaultSelector() as selector:
-        selector.register(source, selectors.EVENT_READ)
-        while True:
-            selector.select()
-            more = os.read(source, 1 << 16)
-            if not more:
-                return
+    with closing(Teller(journal)) as teller:
+        while more := os.read(source, 1 << 16):
             come.add(more)
             for question in come.questions():
                 _write(target, packed(teller.answer(question)))

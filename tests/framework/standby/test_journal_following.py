@@ -261,6 +261,19 @@ def test_a_command_that_does_not_follow_is_told_with_its_words(program: str, wha
         link.ask(Begin(LANGUAGE, {}, {}), 0.5 if "sleep" in program else 60.0)
 
 
+def test_the_command_answers_and_ends_with_its_input(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    fill(here, NOW)
+    with open(here.with_name("asked"), "w+b") as asked:
+        asked.write(packed(More(rows=False)) + packed(More(rows=False)))
+        asked.seek(0)
+        telling.tell(here, asked.fileno(), 1)
+    come = Unpacker("the test")
+    come.add(capfdbinary.readouterr().out)
+    assert [frame.newest for frame in come.frames()] == [(4, 2), (4, 2)]
+
+
 def test_a_command_that_is_not_there_is_told() -> None:
     with pytest.raises(Failure, match=r"standby\.follow: /no/such: cannot be run: No such file"):
         Link(["/no/such"])
