@@ -176,22 +176,9 @@ def make_run(
         )  # fmt: skip
         made.pop_all()
         return MadeRun(
-            config,
-            adapter,
-            plugins,
-            cluster,
-            scheduler,
-            journal,
-            users,
-            clock,
-            meter,
-            post,
-            states,
-            epoch,
-            before.name if before is not None else new_name(),
-            log,
-            standing,
-        )
+            config, adapter, plugins, cluster, scheduler, journal, users, clock, meter, post, states, epoch,
+            before.name if before is not None else new_name(), log, standing,
+        )  # fmt: skip
 
 
 def _scheduler(

@@ -14,7 +14,7 @@ from headway.config import load_config
 from headway.daemon import succession
 from headway.daemon.standing import Standing
 from headway.daemon.succession import Succession
-from headway.errors import Failure, UserError
+from headway.errors import Failure, Superseded, UserError
 from headway.standby import waiting
 from headway.standby.leadership import Deposed, Tenure, Word
 
@@ -77,6 +77,17 @@ def test_a_daemon_that_ended_because_it_leads_no_more_says_so(daemon: Any) -> No
     done, (lease,) = daemon("--standby", runs=loses)
     assert isinstance(done.exception, Deposed) and "epoch 8" in str(done.exception)
     assert lease.released == 1
+
+
+def test_a_daemon_whose_write_was_refused_is_to_be_started_again_as_the_stand_by(daemon: Any) -> None:
+    def refused(lease: Any) -> None:
+        raise Superseded("another daemon has taken over: Slurm knows epoch 9")
+
+    done, _ = daemon("--standby", runs=refused)
+    assert isinstance(done.exception, Deposed) and done.exception.exit_code == 1
+    # Of a daemon without a stand-by it is the end.
+    done, _ = daemon(runs=refused)
+    assert isinstance(done.exception, Superseded)
 
 
 def test_a_stand_by_that_is_told_to_end_runs_nothing(daemon: Any) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from headway.adapter import Seen
+from headway.adapter.leadership import Led
+from headway.daemon.made import _epoch
 from headway.errors import Failure
+from headway.journal import Journal
 from headway.standby.keeper import Keeper
 from headway.standby.leadership import Deposed, Role, Word
 from headway.standby.lease import Lease
@@ -135,3 +140,23 @@ def test_a_lease_that_is_lost_while_nothing_is_done_is_told_at_once() -> None:
     while not lost:
         time.sleep(0.01)
     held.release()
+
+
+class Cluster(Led):
+    """It has heard of an epoch, and its daemon seems to be alive."""
+
+    def __init__(self, heard: int) -> None:
+        self.heard = heard
+
+    def highest_epoch(self, *, above: int | None) -> Seen:
+        return Seen(self.heard, "its heartbeat is 1 s old" if above is None or self.heard > above else "")
+
+
+@pytest.mark.parametrize(("heard", "epoch"), [(3, 7), (6, 7), (7, 8), (40, 41)])
+def test_a_leader_drives_with_a_number_that_is_higher_than_all_that_the_cluster_heard(
+    heard: int, epoch: int, tmp_path: Path
+) -> None:
+    held = keeper(Kept(), Clock())
+    with Journal.open(tmp_path / "journal.db") as journal:
+        found = _epoch(Cluster(heard), journal, None, held, monitor=False)  # type: ignore[arg-type]
+    assert found == held.leadership().epoch == epoch
