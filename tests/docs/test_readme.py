@@ -78,7 +78,7 @@ def needs_a_cluster(arguments: list[str]) -> bool:
         return True
     asking = (
         "init", "drive", "give-back", "elastic", "jobs", "top", "when", "priority", "reserve", "unreserve",
-        "status",
+        "status", "health", "metrics",
     )  # fmt: skip
     if arguments[:1] and arguments[0] in asking:
         return True

@@ -39,6 +39,7 @@ from headway import events as ev
 from headway.adapter import (
     Check,
     ClusterAdapter,
+    CommandCount,
     KnownReplica,
     Oddity,
     Outage,
@@ -422,6 +423,20 @@ class Federation(ToldBefore):
             msgspec.structs.replace(one, cluster=name)
             for name, member in self._members.items()
             for one in member.adapter.starts_waiting()
+        ]
+
+    def commands_run(self) -> Sequence[CommandCount]:
+        return [
+            msgspec.structs.replace(one, cluster=name)
+            for name, member in self._members.items()
+            for one in member.adapter.commands_run()
+        ]
+
+    def vital_signs(self) -> Sequence[Check]:
+        return [
+            msgspec.structs.replace(one, subject=f"{name}: {one.subject}")
+            for name, member in self._members.items()
+            for one in member.adapter.vital_signs()
         ]
 
     def show_starts(self, planned: Iterable[tuple[str, float]]) -> None:

@@ -31,7 +31,16 @@ from pydantic import BaseModel, ValidationError
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, Seen, WishedFrequency
+from headway.adapter import (
+    Check,
+    ClusterAdapter,
+    CommandCount,
+    Oddity,
+    Outage,
+    Outcome,
+    Seen,
+    WishedFrequency,
+)
 from headway.adapter.migration import MigrationHandler
 from headway.daemon.clock import RunClock
 from headway.errors import UserError
@@ -267,6 +276,12 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
 
     def oddities(self) -> Sequence[Oddity]:
         return (*self._loop.oddities.shown(), *self.agents.oddities(self.system))
+
+    def commands_run(self) -> Sequence[CommandCount]:
+        return self._client.counted.told(self.system)
+
+    def vital_signs(self) -> Sequence[Check]:
+        return (self._looker.vital_sign(), *self._heart.vital_signs())
 
     def measured_watts(self) -> Mapping[str, float]:
         return self.overlay.shown.watts if self.overlay.shown is not None else {}

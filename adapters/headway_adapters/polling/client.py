@@ -17,6 +17,7 @@ from typing import Any
 
 from headway.adapter import Check
 from headway.errors import Failure
+from headway_adapters.polling.counted import CountedCommands
 from headway_adapters.polling.fence import Fence
 from headway_adapters.transport import Result, Transport
 
@@ -44,6 +45,7 @@ class CommandClient(abc.ABC):
         self.lost = ""
         self._transport = transport
         self._timeout = timeout
+        self.counted = CountedCommands(self.is_silence)
 
     @abc.abstractmethod
     def only_reads(self, argv: Sequence[str]) -> bool:
@@ -63,7 +65,9 @@ class CommandClient(abc.ABC):
             for argv in argvs:
                 if not self.only_reads(argv):
                     self.may_change(argv)
-        return self._transport.run_many(argvs, self._timeout)
+        results = self._transport.run_many(argvs, self._timeout)
+        self.counted.count(results)
+        return results
 
     def may_change(self, argv: Sequence[str]) -> None:
         """Raise :class:`Failure` where this command, which changes something, is not to be run."""
@@ -84,12 +88,12 @@ class CommandClient(abc.ABC):
     def act(self, argv: Sequence[str], timeout: float) -> Result:
         """One command that changes something, with a time-out of its own (seconds)."""
         self.pass_fence([argv])
-        return self._transport.run(self.fence.stamped(argv), timeout)
+        return self._noted(self._transport.run(self.fence.stamped(argv), timeout))
 
     def feed(self, argv: Sequence[str], given: bytes) -> Result:
         """One command that changes something, with ``given`` on its standard input."""
         self.pass_fence([argv])
-        return self._transport.feed(argv, given, self._timeout)
+        return self._noted(self._transport.feed(argv, given, self._timeout))
 
     def harmless(self, argv: Sequence[str], given: bytes = b"") -> Result:
         """One command of the site that changes nothing, as its words say: ``--version``, ``--test-only``."""
@@ -143,6 +147,10 @@ class CommandClient(abc.ABC):
             self.fence.lead(epoch, name)
         except Unanswered as error:
             log.warning("the batch system could not be told the epoch; it is told later", error=str(error))
+
+    def _noted(self, result: Result) -> Result:
+        self.counted.count([result])
+        return result
 
     @property
     def user(self) -> str:

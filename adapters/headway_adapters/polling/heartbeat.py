@@ -343,6 +343,17 @@ class Heart:
             self._log.info("the heartbeat is written again", path=file.path)
         self._fails = False
 
+    def vital_signs(self) -> list[Check]:
+        """Whether the file is written often enough for its readers; nothing without a file. On any thread."""
+        if self._file is None:
+            return []
+        ago = time.monotonic() - self._said
+        if ago == float("inf"):
+            return [Check("heartbeat", not self._fails, f"{self._file.path} is not written yet", known=False)]
+        enough = max(3 * self._pause, self._patience / 2 if self._patience < float("inf") else 0.0)
+        said = f"{self._file.path} was written {ago:.0f} s ago"
+        return [Check("heartbeat", ago <= enough and not self._fails, said, "the log says why it is not")]
+
     def close(self) -> None:
         """Nothing is said any more. The file stays: a daemon that is started again goes on."""
         file, self._file = self._file, None

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic
 
-from headway.adapter import Outage
+from headway.adapter import Check, Outage
 from headway.errors import Failure, HeadwayError
 from headway_adapters.polling.bell import Bell
 from headway_adapters.polling.commands import Commands
@@ -28,6 +28,8 @@ _PATIENCE = 1.0
 #: After so many looks in a row that were vain, because something was changed meanwhile, nothing is told, and
 #: so nothing is decided, until the next one is done.
 _VAIN = 2
+#: Beside a few pauses between looks: a system that answers is read more often than this, seconds.
+_LONGEST_LOOK = 120.0
 
 
 def first_look(system: BatchSystem[DetailT, Any]) -> Look[DetailT]:
@@ -74,6 +76,8 @@ class Looker(Generic[DetailT]):
         self._down_since: float | None = None
         self._down: Outage | None = None
         self._backoff = 0.0
+        #: When a look was taken in last.
+        self._read = -math.inf
 
     # ------------------------------------------------------------------ a look
 
@@ -128,6 +132,7 @@ class Looker(Generic[DetailT]):
             self._vain += 1
             return None
         self._vain = 0
+        self._read = time.monotonic()
         if self._down_since is not None:
             seconds = round(time.monotonic() - self._down_since, 1)
             self._log.info(f"{self._system} answers again", seconds=seconds)
@@ -150,6 +155,15 @@ class Looker(Generic[DetailT]):
     def outage(self) -> Outage | None:
         """That the batch system does not answer now. On any thread."""
         return self._down
+
+    def vital_sign(self) -> Check:
+        """Whether looks are taken in. On any thread."""
+        if self._read == -math.inf:
+            return Check("last look", True, f"{self._system} was not read yet", known=False)
+        ago = time.monotonic() - self._read
+        ok = ago <= _LONGEST_LOOK + 3 * self._pace.poll_interval
+        remedy = "the log says why; headway check asks the batch system step by step"
+        return Check("last look", ok, f"{self._system} was read {ago:.0f} s ago", remedy)
 
     # ------------------------------------------------------------------ when the next one is
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import msgspec
 import pydantic
 
+from headway.adapter.condition import Check, Condition
 from headway.adapter.giving_back import GivingBack
 from headway.adapter.leadership import Led
 from headway.adapter.replicas import KnownReplica
@@ -50,64 +51,7 @@ class WishedFrequency(msgspec.Struct, frozen=True):
     walltime: float | None = None
 
 
-class Check(msgspec.Struct, frozen=True):
-    """One line of ``headway check``: what was looked at, whether it is in order, what was seen."""
-
-    subject: str
-    ok: bool
-    detail: str
-    #: What to do about it when it is not in order, or how to find out.
-    remedy: str = ""
-    #: False: nothing speaks against it (``ok`` is True), but it cannot be found out from here.
-    known: bool = True
-    #: Only driving needs it: what only watches can do without.
-    driving: bool = False
-    #: Driving can do without it, less well.
-    helps: bool = False
-
-    def for_driving(self) -> Check:
-        """The same, of something that only driving needs."""
-        return msgspec.structs.replace(self, driving=True)
-
-
-class Outage(msgspec.Struct, frozen=True):
-    """A cluster that does not answer."""
-
-    cluster: str
-    #: Absolute seconds.
-    since: float
-    message: str
-
-
-class Oddity(msgspec.Struct, frozen=True):
-    """Something about a cluster that its operator should know, and that is not headway's doing."""
-
-    cluster: str
-    what: str
-    #: How often since the daemon began; for a state of things, of how many it is true.
-    count: int
-    #: When it was seen last, absolute seconds.
-    last: float
-    #: The latest, such as which job where.
-    detail: str = ""
-
-
-class StartsWait(msgspec.Struct, frozen=True):
-    """Starts that were decided, have their processors, and are not asked for yet."""
-
-    cluster: str
-    starts: int
-    #: What they wait for, such as "the budget of commands, 300 a minute".
-    what: str
-
-    @property
-    def sentence(self) -> str:
-        """This for a person."""
-        verb = "start waits" if self.starts == 1 else "starts wait"
-        return f"{self.starts} {verb} for {self.what}"
-
-
-class ClusterAdapter(Led, contextlib.AbstractContextManager["ClusterAdapter"], abc.ABC):
+class ClusterAdapter(Condition, Led, contextlib.AbstractContextManager["ClusterAdapter"], abc.ABC):
     """A cluster, seen by the engine."""
 
     #: The decision types that it can carry out.
@@ -233,29 +177,11 @@ class ClusterAdapter(Led, contextlib.AbstractContextManager["ClusterAdapter"], a
         """What ``headway check`` reports about this cluster: connection, privileges, set-up."""
         return []
 
-    def measured_watts(self) -> Mapping[str, float]:
-        """Node -> watts that the batch system measured last, for ``headway status``; only of nodes that it
-        measures. May be called from any thread."""
-        return {}
-
     def looked(self, job_id: str) -> tuple[float, float] | None:
         """When the job's batch system was looked at before the last time, and the last time (absolute
         seconds): what the latter told of happened since the former. None where there are no looks, or none
         before."""
         return None
-
-    def outages(self) -> Sequence[Outage]:
-        """What does not answer now, for ``headway status``. May be called from any thread."""
-        return ()
-
-    def oddities(self) -> Sequence[Oddity]:
-        """What an operator should know, for ``headway status``. May be called from any thread."""
-        return ()
-
-    def starts_waiting(self) -> Sequence[StartsWait]:
-        """Starts that wait for something else than processors, for ``headway status`` and ``explain``. May be
-        called from any thread."""
-        return ()
 
     def show_starts(self, planned: Iterable[tuple[str, float]]) -> None:
         """Show the planned starts where the batch system's own commands tell them: job, and absolute seconds.

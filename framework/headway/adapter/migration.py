@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headway.adapter.adapter import Check
+from headway.adapter.condition import Check
 from headway.decisions import AnyDecision
 from headway.model import JobDescription, Placement
 

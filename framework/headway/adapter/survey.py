@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headway.adapter.adapter import Check
+from headway.adapter.condition import Check
 from headway.errors import UserError, nearest
 from headway.inputs.entry_points import entry_points
 from headway.model import ClusterDescription

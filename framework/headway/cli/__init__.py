@@ -25,6 +25,8 @@ _COMMANDS = {
     "give-back": ("operate", "give_back", "Give control back to the batch system."),
     "status": ("operate", "status", "Report on the running daemon."),
     "serve": ("operate", "serve", "Serve the page and the interface over HTTP."),
+    "health": ("operate", "health", "Look whether all is well: exit code 0, 1 or 2."),
+    "metrics": ("operate", "metrics", "Print the daemon's figures, for Prometheus."),
     "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),
     "schema": ("operate", "schema", "JSON schema of the configuration file, or of --json."),
     "journal": ("operate", "journal", "Look after the journal: info, check, prune, copies."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +72,8 @@ def command(
     if out is not None:
         raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
     set_up_log(config.log)
+    # A watchdog ends a daemon that hangs by SIGABRT: the log shows where.
+    faulthandler.enable(2)
     with (
         Orders() as orders,
         reaching_the_cluster(config_path, Unreached),

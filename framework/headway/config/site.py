@@ -89,11 +89,15 @@ class EnergyConfig(Section):
 
 
 class MetricsConfig(Section):
-    """Which jobs are narrow and short, for the metrics by class."""
+    """Which jobs are narrow and short, for the metrics by class; what the daemon's metrics tell apart."""
 
     narrow: int = pydantic.Field(default=1, ge=1, description="most processors of a narrow job")
     short: float = pydantic.Field(
         default=3600.0, gt=0, allow_inf_nan=False, description="longest runtime of a short job, in seconds"
+    )
+
+    users: bool = pydantic.Field(
+        default=False, description="true: the daemon's metrics tell waiting jobs by user, to operators"
     )
 
     def class_bounds(self) -> ClassBounds:

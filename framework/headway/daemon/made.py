@@ -24,6 +24,7 @@ from headway.config import Config, live_adapter
 from headway.daemon.clock import RunClock
 from headway.daemon.leadership import new_name, next_epoch, own_epoch, saved
 from headway.daemon.memory import remembered, states_at_the_end, states_now
+from headway.daemon.notifying import Life
 from headway.daemon.standing import ALONE, Standing
 from headway.daemon.users import Users
 from headway.engine import Engine, Stopped
@@ -72,17 +73,17 @@ class MadeRun:
         orders_to: OrdersTo,
         succeeds: Callable[[Engine, Stopped], bool],
         each_cycle: Callable[[Engine], None],
+        life: Life,
     ) -> Stopped:
         """Run until told to stop, or until the next run is ready; returns why it ended.
 
         ``succeeds``: make the next run, and say whether it is ready; see :class:`headway.engine.Engine`.
-        ``each_cycle`` is called after each cycle.
+        ``each_cycle`` is called after each cycle; ``life`` is told that the run has begun.
         """
         monitor = self.config.mode is Mode.MONITOR
         run_id = self.journal.begin_run(self._info())
         inbox = self.users.inbox
-        if inbox is not None:
-            inbox.began(run_id)
+        inbox.began(run_id)
         engine = Engine(
             self.adapter, self.scheduler, self.journal, mode=self.config.mode, requests=inbox, log=self.log,
             latencies=None if monitor else self.meter, letters=self.post,
@@ -93,6 +94,7 @@ class MadeRun:
         self.log.info("started", mode=str(self.config.mode), cluster=self.cluster.name,
                       plugins=list(self.plugins.by_name),
                       pools=[p.name for p in self.cluster.pools], nodes=len(self.cluster.nodes))  # fmt: skip
+        life.runs(inbox.pulse, inbox.line)
         reason = None
         try:
             if not monitor:
@@ -137,9 +139,10 @@ def make_run(
     tell_time: Callable[[float], str],
     before: MadeRun | None = None,
     standing: Standing = ALONE,
+    on_turn: Callable[[], None] = lambda: None,
 ) -> MadeRun:
     """A run under ``config``, complete. ``tell_time`` writes moments in reasons; ``standing`` is this
-    daemon's beside another.
+    daemon's beside another; ``on_turn`` is called each time that its loop goes on.
 
     ``before`` is the run that it is to follow, which has saved what its plugins know; until the new run
     begins it stays as it is. Raises :class:`Unreached` if the cluster does not answer, else a
@@ -172,7 +175,7 @@ def make_run(
         users = Users(
             config, adapter, cluster.name, list(plugins.by_name), clock, meter, log, tell_time=tell_time,
             letters=post.counts, leadership=standing.leadership,
-            before=before.users if before is not None else None,
+            before=before.users if before is not None else None, on_turn=on_turn,
         )  # fmt: skip
         made.pop_all()
         return MadeRun(

@@ -17,6 +17,7 @@ import structlog
 
 from headway.config import Adapters, Config, load_config
 from headway.daemon.made import MadeRun, OrdersTo, Unreached, make_run
+from headway.daemon.notifying import Life
 from headway.daemon.standing import ALONE, Standing
 from headway.engine import Engine, Stopped
 from headway.errors import HeadwayError, UserError
@@ -40,10 +41,13 @@ class Succession:
         mode: Mode | None = None,
         adapter_files: tuple[Path, ...] = (),
         standing: Standing = ALONE,
+        life: Life | None = None,
     ) -> None:
         """``mode``: of every run, whatever the file at ``path`` says; None: as it says. ``plugin_files`` and
         ``adapter_files`` are read again for each run that a reload begins. ``standing``: beside another
-        daemon, of all runs."""
+        daemon, of all runs. ``life`` tells the service manager how it goes; None: as the environment
+        says."""
+        self._life = life if life is not None else Life()
         #: Whether a first run could be made.
         self.began = False
         #: Of the run that is in force, or was last.
@@ -69,7 +73,10 @@ class Succession:
         try:
             while True:
                 reason = current.serve(
-                    self._orders_to, partial(self._succeeds, current), partial(self._try_again, current)
+                    self._orders_to,
+                    partial(self._succeeds, current),
+                    partial(self._try_again, current),
+                    self._life,
                 )
                 if reason not in (Stopped.RELOAD, Stopped.CLOCK) or self._next is None:
                     return
@@ -77,14 +84,26 @@ class Succession:
                 self.config = current.config
                 before.close(current)
         finally:
+            self._life.stops()
             self._drop_next(current)
             current.close()
 
     def _make(self, config: Config, before: MadeRun | None = None) -> MadeRun:
-        return make_run(config, self._plugin_files, self._tell_time, before, self._standing)
+        return make_run(
+            config, self._plugin_files, self._tell_time, before, self._standing, self._life.turned
+        )
 
     def _succeeds(self, current: MadeRun, engine: Engine, why: Stopped) -> bool:
         """Make the run that is to follow; False if it cannot be made, or not yet, which is logged."""
+        if why is not Stopped.RELOAD:
+            return self._make_next(current, engine, why)
+        self._life.reloads()
+        made = self._make_next(current, engine, why)
+        if not made:
+            self._life.stays()
+        return made
+
+    def _make_next(self, current: MadeRun, engine: Engine, why: Stopped) -> bool:
         waited, self._waits = self._waits, None
         self._drop_next(current)
         config = current.config

@@ -1,4 +1,5 @@
-"""The local socket of a run: users' requests come in through it."""
+"""What the loop of a run has beside its cluster: users' requests and what is counted; and the local socket,
+through which requests come in."""
 
 from __future__ import annotations
 
@@ -11,9 +12,12 @@ from headway.config import Config
 from headway.errors import HeadwayError
 from headway.journal.latencies import LatencyMeter
 from headway.journal.planned import LivePlans
+from headway.measured.measures import Measures
 from headway.model.modes import Mode
 from headway.service import Inbox, Server
 from headway.service.answers import Answers
+from headway.service.figures import Figures
+from headway.service.journal_room import JournalRoom
 from headway.service.limits import Allowance, Limits
 from headway.service.plans_over_time import PlansOverTime
 from headway.service.protocol import Leadership, LetterCounts, Report
@@ -21,7 +25,7 @@ from headway.service.server import Bound
 
 
 class Users:
-    """The requests of one run, and the socket that brings them; without a socket there are none."""
+    """The requests of one run, and the socket that brings them; without a socket nobody asks."""
 
     def __init__(
         self,
@@ -37,23 +41,52 @@ class Users:
         letters: Callable[[], LetterCounts] = LetterCounts,
         leadership: Callable[[], Leadership] = Leadership,
         before: Users | None = None,
+        on_turn: Callable[[], None] = lambda: None,
     ) -> None:
         """Binds the socket at once, unless the run ``before`` has it and leaves it to this run.
         ``tell_time`` writes a time for a person; ``letters`` counts what became of letters to users;
-        ``leadership`` says which of two daemons this is.
+        ``leadership`` says which of two daemons this is; ``on_turn`` is called each time that the loop goes
+        on.
 
         Raises :class:`HeadwayError` if a socket that is configured cannot be bound; a default that cannot
         be used costs the socket, not the daemon.
         """
-        self.inbox: Inbox | None = None
         self._config = config.service
         self._log = log
         self._server: Server | None = None
         self._path = path = config.socket_path()
-        #: What was planned for jobs, over all runs of this process.
-        self.plans_over_time: PlansOverTime = PlansOverTime() if before is None else before.plans_over_time
+        #: What was counted, and what was planned for jobs, over all runs of this process.
+        self.measures: Measures = Measures() if before is None else before.measures
+        self.plans_over_time: PlansOverTime = (
+            PlansOverTime(self.measures.plan_met) if before is None else before.plans_over_time
+        )
+        meter.on_start = self.measures.start_took
+        self.inbox = self._made(config, adapter, cluster, plugins, clock, meter, tell_time, letters, on_turn)
         if path is None:
             return
+        if before is not None and before.leaves_to(self):
+            return
+        try:
+            self._serve(path)
+        except HeadwayError as error:
+            if config.service.socket is not None:
+                raise
+            log.warning("users cannot reach the daemon, because it has no socket", error=str(error))
+
+    def _made(
+        self,
+        config: Config,
+        adapter: Any,
+        cluster: str,
+        plugins: list[str],
+        clock: Callable[[], float],
+        meter: LatencyMeter,
+        tell_time: Callable[[float], str],
+        letters: Callable[[], LetterCounts],
+        on_turn: Callable[[], None],
+    ) -> Inbox:
+        """Where requests wait, with what answers them."""
+        room = JournalRoom(config.journal)
         answers = Answers(
             config.service.private,
             tell_time,
@@ -63,23 +96,22 @@ class Users:
             meter.summary,
             LivePlans(cluster, str(config.mode), carried_out=config.mode is Mode.DRIVE),
             self.plans_over_time,
+            adapter.vital_signs,
+            room.check,
+            clock,
+            config.cycle,
         )
+        figures = Figures(
+            self.measures, commands=adapter.commands_run, journal_size=room.sizes,
+            users=config.metrics.users, on_turn=on_turn,
+        )  # fmt: skip
         nothing = Report(str(config.mode), cluster, 0, clock(), tuple(plugins))
-        self.inbox = Inbox(
+        return Inbox(
             adapter.wake, nothing, watching=config.mode is Mode.MONITOR, clock=clock,
             outages=adapter.outages, oddities=adapter.oddities, starts_waiting=adapter.starts_waiting,
             watts=adapter.measured_watts, latencies=meter.summary, letters=letters,
-            leadership=leadership, full_job_id=answers.full_job_id, answers=answers,
+            leadership=leadership, full_job_id=answers.full_job_id, answers=answers, figures=figures,
         )  # fmt: skip
-        if before is not None and before.leaves_to(self):
-            return
-        try:
-            self._serve(path)
-        except HeadwayError as error:
-            if config.service.socket is not None:
-                raise
-            log.warning("users cannot reach the daemon, because it has no socket", error=str(error))
-            self.inbox = None
 
     def leaves_to(self, other: Users) -> bool:
         """Whether the socket that is bound now is the socket that ``other`` wants."""
@@ -88,6 +120,7 @@ class Users:
     def close(self, heir: Users | None = None) -> None:
         """Answer what is left. The socket goes to the ``heir`` if it is the heir's, else away."""
         if self._server is None or self._path is None:
+            self.inbox.close()
             return
         server, self._server = self._server, None
         if heir is not None and heir._server is None and heir._path == self._path:
@@ -96,7 +129,6 @@ class Users:
             server.close()
 
     def _serve(self, path: Path, bound: Bound | None = None) -> None:
-        assert self.inbox is not None
         config = self._config
         users = Allowance(config.burst, config.rate)
         operators = Allowance(config.operator_burst, config.operator_rate)

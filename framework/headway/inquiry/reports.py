@@ -373,3 +373,24 @@ class TrialReport(msgspec.Struct, frozen=True, omit_defaults=True, tag="trial", 
     qos: str = ""
     #: The smaller requests that were tried and would start earlier, the earliest first.
     smaller: tuple[SmallerRequest, ...] = ()
+
+
+class HealthCheck(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that must hold of a daemon that runs."""
+
+    name: str
+    ok: bool
+    #: What was seen.
+    detail: str
+    #: What to do about it when it does not hold.
+    remedy: str = ""
+
+
+class HealthReport(msgspec.Struct, frozen=True, tag="health", tag_field="found"):
+    """Whether what must always hold does hold."""
+
+    checks: tuple[HealthCheck, ...]
+
+    @property
+    def well(self) -> bool:
+        return all(check.ok for check in self.checks)

@@ -120,6 +120,8 @@ class LatencyMeter:
         cluster_of: Callable[[str], str] = _no_cluster,
     ) -> None:
         """``saved``: what :meth:`saved` of an earlier run returned. ``cluster_of``: job id -> its cluster."""
+        #: Is told of each start that was measured: its cluster, and seconds.
+        self.on_start: Callable[[str, float], None] | None = None
         self._cluster_of = cluster_of
         self._samples = {cluster: _Samples(found) for cluster, found in read(saved).items()}
         #: Job -> when its start was decided.
@@ -167,6 +169,8 @@ class LatencyMeter:
             samples = self._of(event.job_id, looked)
             samples.whole_seconds = samples.whole_seconds or event.time == int(event.time)
             self._count(samples.start, began - asked)
+            if self.on_start is not None:
+                self.on_start(self._cluster_of(event.job_id), began - asked)
 
     def _ended(self, event: JobEnded, now: float, looked: tuple[float, float] | None) -> None:
         began = self._began.pop(event.job_id, None)

@@ -6,12 +6,13 @@ written down, and no command is given to a batch system.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
-from headway.adapter import Outage, StartsWait
+from headway.adapter import Check, Outage, StartsWait
 from headway.decisions import Start
 from headway.errors import Failure, UserError
 from headway.inquiry import Inquiry, find_job
@@ -20,13 +21,14 @@ from headway.inquiry.before import before
 from headway.inquiry.bookings import booking_page
 from headway.inquiry.cycles import Cycle, cycle_report
 from headway.inquiry.datasets import dataset_list
+from headway.inquiry.health import state_checks
 from headway.inquiry.holes import HolesWanted, hole_list
 from headway.inquiry.inquiry import Sees, everything, seen_by
 from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.outlook import accuracy_line, history_lines
 from headway.inquiry.pools import pool_list
-from headway.inquiry.reports import HoleList
+from headway.inquiry.reports import HealthCheck, HealthReport, HoleList
 from headway.inquiry.sentences import job_lines
 from headway.inquiry.sooner import sooner
 from headway.inquiry.spare_time import SpareTime
@@ -55,7 +57,7 @@ _OwnQuestion = (
     | protocol.Holes
 )
 #: The questions that are answered from memory.
-Answered = _OwnQuestion | protocol.PluginQuestion
+Answered = _OwnQuestion | protocol.Health | protocol.PluginQuestion
 #: Bytes of a reply beside a plugin's answer, at most.
 _ENVELOPE = 1024
 #: Answers about holes that are kept until the next cycle.
@@ -84,6 +86,13 @@ class Answers:
     plans: LivePlans | None = None
     #: What was planned over time; an earlier run's, where this run follows it.
     plans_over_time: PlansOverTime = field(default_factory=PlansOverTime)
+    #: How the adapter is, and how much room the journal has.
+    vital_signs: Callable[[], Sequence[Check]] = tuple
+    journal: Callable[[], HealthCheck | None] = lambda: None
+    #: Absolute seconds.
+    clock: Callable[[], float] = time.time
+    #: Of batch mode, seconds.
+    batch: float | None = None
     _cycle: Cycle | None = field(default=None, init=False)
     #: In monitor mode: the starts that were wished for, by job.
     _wished: dict[str, Start] = field(default_factory=dict, init=False)
@@ -114,6 +123,8 @@ class Answers:
         try:
             if isinstance(question, protocol.PluginQuestion):
                 found: Found = self._told(question, peer, scheduler)
+            elif isinstance(question, protocol.Health):
+                found = self._health(inquiry)
             else:
                 found = self._find(question, inquiry, peer)
         except Unknown as error:
@@ -198,6 +209,20 @@ class Answers:
             case protocol.Cycle():
                 assert self._cycle is not None
                 return cycle_report(inquiry, self._cycle, sees)
+
+    def _health(self, inquiry: Inquiry) -> HealthReport:
+        """What holds of the state, the cluster, the adapter and the journal."""
+        silent = [f"{one.cluster} has not since {inquiry.clock(one.since)}" for one in self.outages()]
+        clusters = HealthCheck("clusters answer", not silent, "; ".join(silent) or "all of them")
+        if silent:
+            clusters = msgspec.structs.replace(clusters, remedy="mend it; headway waits for it, and goes on")
+        signs = [
+            HealthCheck(one.subject, one.ok, one.detail, "" if one.ok else one.remedy)
+            for one in self.vital_signs()
+        ]
+        journal = self.journal()
+        checks = [clusters, *signs, *([journal] if journal is not None else [])]
+        return HealthReport((*checks, *state_checks(inquiry, self.clock(), self.batch)))
 
     def _holes_of(self, inquiry: Inquiry, wanted: protocol.Holes) -> HoleList:
         """They are the same for every user until the next cycle."""

@@ -36,6 +36,7 @@ from headway.service import protocol
 from headway.service.answers import Answered, Answers
 from headway.service.changes import FORMAT, Begun
 from headway.service.feed import Feed
+from headway.service.figures import Figures
 from headway.service.outbox import Outbox
 from headway.service.peer import Peer
 from headway.service.protocol import Leadership, LetterCounts, OddityReport, OutageReport, Reply, Report
@@ -74,6 +75,7 @@ class Inbox:
         answers: Answers | None = None,
         snapshots: Snapshots | None = None,
         feed: Feed | None = None,
+        figures: Figures | None = None,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
@@ -82,7 +84,8 @@ class Inbox:
         ``letters`` what became of letters to users; ``latencies`` how long the cluster takes, asked on the
         scheduler's thread; ``leadership`` which of two daemons it is; ``full_job_id`` completes
         the id of a job that a user names; ``answers`` makes the answers to questions, ``snapshots`` those
-        to questions about jobs that are not submitted; ``feed`` tells programs that follow the daemon."""
+        to questions about jobs that are not submitted; ``feed`` tells programs that follow the daemon;
+        ``figures``: of metrics."""
         self._answers = answers if answers is not None else Answers()
         if snapshots is None:
             snapshots = Snapshots(clock, tell_time=self._answers.tell_time)
@@ -102,6 +105,7 @@ class Inbox:
         self._latencies = latencies
         self._letters = letters
         self._leadership = leadership
+        self._figures = figures if figures is not None else Figures(clock=clock)
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
         self._questions: deque[tuple[protocol.Question, Peer, Future[Reply]]] = deque()
@@ -125,6 +129,13 @@ class Inbox:
         future: Future[Reply] = Future()
         if isinstance(request, protocol.Status):
             future.set_result(Reply("accepted", status=self._status(peer)))
+            return future
+        if isinstance(request, protocol.Metrics):
+            with self._lock:
+                limited = self._limited.total()
+            tells_all = self._answers.tells_all(peer)
+            found = self._figures.told(self._status(peer), limited, users=tells_all)
+            future.set_result(Reply("accepted", metrics=found))
             return future
         if self._watching and not isinstance(request, protocol.Question):
             future.set_result(Reply("refused", "headway only watches here (mode monitor)"))
@@ -188,6 +199,24 @@ class Inbox:
         """How the daemon is, with everything that only some may know."""
         return self._status(_EVERYBODY)
 
+    def line(self) -> str:
+        """How the daemon is, in a line. On any thread."""
+        with self._lock:
+            report = self._report
+        tell = self._answers.tell_time
+        last = "no cycle yet" if report.last_cycle is None else f"last cycle {tell(report.last_cycle)}"
+        silent = [f"{one.cluster} has not answered since {tell(one.since)}" for one in self._outages()]
+        return "; ".join([f"{report.mode}: {report.jobs} jobs, {last}", *silent])
+
+    def pulse(self) -> bool:
+        """Have the loop go on once, for no other reason than to show that it does. False: there was no cycle
+        yet, before which the loop is left alone. On any thread."""
+        with self._lock:
+            if self._report.last_cycle is None:
+                return False
+        self.go_on_telling()
+        return True
+
     def limited(self, user: str) -> None:
         """A request was refused because this user asks too often."""
         with self._lock:
@@ -202,6 +231,7 @@ class Inbox:
 
     def answer_questions(self, scheduler: Scheduler) -> None:
         """Between two steps: answer the questions that wait, for :data:`ANSWERING` seconds at most."""
+        self._figures.turned()
         if not scheduler.cycles:
             # Before the first cycle nothing is known.
             return
@@ -270,6 +300,7 @@ class Inbox:
             future.set_result(_reply(scheduler.answer(name), cycle.decisions, cycle.outcomes))
         self._answers.note(cycle, scheduler)
         self._feed.note(scheduler.cycles, cycle)
+        self._figures.cycle(cycle, scheduler, self._report.mode)
         self._snapshots.cycle()
         state = scheduler.state
         pools = tuple(pool_report(state, pool) for pool in state.pools.values())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from time import thread_time
 
@@ -21,7 +21,7 @@ from headway.inquiry.bookings import planned_head
 from headway.inquiry.inquiry import first_served
 from headway.inquiry.reports import PlanAccuracy, PlanChange, PlanHistory
 from headway.scheduler import Scheduler
-from headway.state import State, Status
+from headway.state import Job, State, Status
 from headway.view import Booking, View
 from headway.view.owed import Enough, short_of_time
 
@@ -48,7 +48,10 @@ _Error = tuple[float, float | None]
 class PlansOverTime:
     """Planned starts of the jobs that wait, and what became of those of jobs that began."""
 
-    def __init__(self) -> None:
+    def __init__(self, met: Callable[[Job, float, float], None] | None = None) -> None:
+        """``met`` is told of each job that begins and had a planned start: the job, the first planned
+        start and the start (absolute seconds)."""
+        self._met = met
         #: Absolute seconds; None: before the first cycle.
         self.since: float | None = None
         self._plans: dict[str, _Plans[float]] = {}
@@ -76,6 +79,8 @@ class PlansOverTime:
         if plans is not None and job is not None:
             errors = self._errors.setdefault(job.pool.name, deque(maxlen=JUDGED))
             at_hour = self._in_force(event.job_id, event.time - HOUR)
+            if self._met is not None:
+                self._met(job, plans[1], event.time)
             errors.append(
                 (abs(event.time - plans[1]), None if at_hour is None else abs(event.time - at_hour))
             )

@@ -13,6 +13,7 @@ from headway.inquiry.reports import (
     BookingPage,
     CycleReport,
     DatasetList,
+    HealthReport,
     HoleList,
     JobPage,
     JobReport,
@@ -26,6 +27,7 @@ from headway.inquiry.reports import (
 )
 from headway.journal.latency_summary import LatencySummary
 from headway.journal.starts_report import StartsReport
+from headway.measured.report import Measured
 
 #: Bytes of a line, at most.
 MAX_REQUEST = 16 * 1024
@@ -82,6 +84,14 @@ class Plugin(_Request, frozen=True):
 
 class Status(_Request, frozen=True):
     """How the daemon is. Every user may ask."""
+
+
+class Metrics(_Request, frozen=True):
+    """What the daemon measures. Every user may ask; users are named to operators only."""
+
+
+class Health(_Request, frozen=True):
+    """Whether what must always hold does hold."""
 
 
 class Explain(_Request, frozen=True):
@@ -183,9 +193,22 @@ class When(_Wanted, frozen=True):
 
 #: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
 Question = (
-    Explain | Jobs | Pools | Nodes | Bookings | Cycle | Datasets | Starts | Holes | When | PluginQuestion
+    Explain
+    | Jobs
+    | Pools
+    | Nodes
+    | Bookings
+    | Cycle
+    | Datasets
+    | Starts
+    | Holes
+    | When
+    | Health
+    | PluginQuestion
 )
-AnyRequest = Elastic | Reserve | Unreserve | Plugin | Status | Question
+#: Requests that the socket's thread answers from what cycles leave, also while a cycle lasts.
+AtOnce = Status | Metrics
+AnyRequest = Elastic | Reserve | Unreserve | Plugin | AtOnce | Question
 
 
 class OnBehalf(_Request, frozen=True):
@@ -328,6 +351,7 @@ Found = (
     | StartsReport
     | HoleList
     | TrialReport
+    | HealthReport
     | Told
 )
 
@@ -340,6 +364,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     outcome: str
     reason: str = ""
     status: Report | None = None
+    metrics: Measured | None = None
     #: The answer to a question, and the time of the cycle that it is the state after (absolute seconds).
     found: Found | None = None
     as_of: float | None = None

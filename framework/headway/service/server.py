@@ -334,7 +334,7 @@ class Server:
             return
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))
-        if not isinstance(request, protocol.Status | protocol.Question):
+        if not isinstance(request, protocol.AtOnce | protocol.Question):
             through = {"through": speaker} if who is user else {}
             asked = msgspec.to_builtins(request)
             self._log.info("request", by=user, operator=operator, asked=asked, **through)

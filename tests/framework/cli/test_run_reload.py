@@ -37,7 +37,7 @@ class Run:
         self.closed = False
         self._serves = serves
 
-    def serve(self, orders_to: Any, succeeds: Any, each_cycle: Any) -> Stopped:
+    def serve(self, orders_to: Any, succeeds: Any, each_cycle: Any, life: Any) -> Stopped:
         return self._serves(self, succeeds, each_cycle)
 
     def close(self, heir: Run | None = None) -> None:
@@ -68,7 +68,7 @@ def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
         made: list[Run] = []
 
         def make(
-            config: Config, files: Any, clock: Any, before: Run | None = None, standing: Any = None
+            config: Config, files: Any, clock: Any, before: Run | None, standing: Any, on_turn: Any
         ) -> Run:
             wrong(config)
             made.append(Run(config, before, serves))

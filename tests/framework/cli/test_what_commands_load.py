@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from full_metrics import FULL
 from waiting import HANG
 
 from headway.inquiry.reports import JobReport
@@ -57,7 +58,7 @@ class Answering(Inbox):
         job = JobReport("15", "batch", "pending", 4, 60.0, 60.0, 1.0, position=3, planned_start=2e9)
         found = Explained("15", ("Job 15 waits.",), job)
         future: Future[Reply] = Future()
-        future.set_result(Reply("accepted", status=REPORT, found=found, as_of=1.7e9))
+        future.set_result(Reply("accepted", status=REPORT, found=found, metrics=FULL, as_of=1.7e9))
         return future
 
 
@@ -70,7 +71,9 @@ def config(tmp_path: Path, pretended_slurm: Callable[..., Path]) -> Iterator[Pat
     server.close()
 
 
-@pytest.mark.parametrize("command", ["status", "explain", "jobs", "top", "reserve", "unreserve", "elastic"])
+@pytest.mark.parametrize(
+    "command", ["status", "explain", "jobs", "top", "reserve", "unreserve", "elastic", "health", "metrics"]
+)
 def test_help_of_users_commands_loads_little(command: str) -> None:
     assert loaded_by(command, "--help") & NOT_OF_HELP == set()
 
@@ -80,7 +83,7 @@ def test_help_of_other_commands_loads_no_libraries(command: str) -> None:
     assert loaded_by(command, "--help") & OF_FEW == set()
 
 
-@pytest.mark.parametrize("words", [["status"], ["explain", "15"]])
+@pytest.mark.parametrize("words", [["status"], ["explain", "15"], ["metrics"]])
 def test_a_client_of_the_daemon_loads_no_scheduler(config: Path, words: list[str]) -> None:
     assert loaded_by(*words, "-c", config) & NOT_OF_A_CLIENT == set()
 
