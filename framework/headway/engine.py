@@ -16,6 +16,7 @@ from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import OF_THE_ENGINE, Copy, Decision, Drop, Start, Tell
 from headway.events import Event
 from headway.inputs.log import logger
+from headway.inputs.trail import Trail, following
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.planned import PlannedStarts
 from headway.journal import JournalWriter, NullJournal
@@ -92,6 +93,8 @@ class Engine:
         letters: LetterCarrier | None = None,
         succeeds: Callable[[Stopped], bool] | None = None,
         may_act: Callable[[], None] | None = None,
+        run: int = 0,
+        tells_events: bool = False,
         log: Any = None,
     ) -> None:
         """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
@@ -105,7 +108,8 @@ class Engine:
         end, when it is told so again meanwhile. None: the run ends at once.
 
         ``may_act()`` is called right before anything is done to the cluster, and raises what ends the run if
-        this engine may not: another leads."""
+        this engine may not: another leads. ``run``: its number in the journal, with which the ids of cycles
+        and decisions begin in the log. ``tells_events``: the log has each event, too."""
         self.adapter = adapter
         self.scheduler = scheduler
         self.journal: JournalWriter = journal if journal is not None else NullJournal()
@@ -123,6 +127,8 @@ class Engine:
         self._log = log if log is not None else logger("headway.engine")
         self._stop: Stopped | None = None
         self._seq = 0
+        self._run = run
+        self._tells_events = tells_events
         self._planned = PlannedStarts()
         #: Whether the run has a checkpoint of all plugins, in which some may be renewed.
         self._checkpointed = False
@@ -229,6 +235,8 @@ class Engine:
         if asked:
             events = [*events, *asked]
         journal.record_events(self._seq, now, events)
+        if self._tells_events:
+            self._tell_events(events)
         stepping = perf_counter()
         decisions = self.scheduler.step(now, events)
         stepped = perf_counter() - stepping
@@ -238,13 +246,15 @@ class Engine:
         if journal.enabled:
             self._keep_word(asked=bool(asked))
         if decisions:
+            ids = [f"{self._cycle}-{at}" for at in range(len(decisions))]
             if self.mode is not Mode.DRY_RUN:
-                self._tell(decisions)
+                self._tell(decisions, ids)
             if self.mode is Mode.MONITOR:
                 outcomes = _not_applied(decisions)
             else:
                 self._check()
-                outcomes = self._apply(now, decisions)
+                with following(self._trail(decisions, ids)):
+                    outcomes = self._apply(now, decisions)
             journal.record_outcomes(self._seq, outcomes)
             if self._on_decisions is not None:
                 self._on_decisions(now, decisions, outcomes)
@@ -293,13 +303,34 @@ class Engine:
             states[SAVED_AS] = measured
         return states
 
-    def _tell(self, decisions: Sequence[Decision]) -> None:
-        for decision in decisions:
+    @property
+    def _cycle(self) -> str:
+        """The id of the present cycle."""
+        return f"{self._run}-{self._seq}"
+
+    def _trail(self, decisions: Sequence[Decision], ids: Sequence[str]) -> Trail:
+        """What an adapter is told of the decisions that it gets."""
+        pairs = zip(decisions, ids, strict=True)
+        return Trail(self._cycle, tuple([name for one, name in pairs if type(one) not in OF_THE_ENGINE]))
+
+    def _tell_events(self, events: Sequence[Event]) -> None:
+        for event in events:
+            job = getattr(event, "job", None)
+            self._log.debug(
+                "happened",
+                kind=type(event).__name__,
+                job=getattr(event, "job_id", None) or getattr(job, "id", None),
+                cycle=self._cycle,
+            )
+
+    def _tell(self, decisions: Sequence[Decision], ids: Sequence[str]) -> None:
+        for decision, name in zip(decisions, ids, strict=True):
             self._log.info(
                 "decided" if self.mode is not Mode.MONITOR else "would do",
                 decision=type(decision).__name__,
                 job=getattr(decision, "job_id", None),
                 reason=getattr(decision, "reason", ""),
+                id=name,
                 **_more(decision),
             )
 

@@ -48,6 +48,7 @@ from headway.adapter import (
 )
 from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
+from headway.inputs.trail import NOTHING, current, ids_of
 from headway.model import ClusterDescription
 from headway.model.sites import Intake, Sites
 from headway.model.transfers import Transfers
@@ -347,7 +348,11 @@ class Federation(ToldBefore):
             except Elsewhere as error:
                 outcomes[at].append(Outcome(False, str(error)))
                 self._refuse(decision, str(error), now)
-        futures = {name: self._members[name].order(now, share) for name, (_, share) in shares.items()}
+        trail = current() if ids_of(decisions) else NOTHING
+        futures = {
+            name: self._members[name].order(now, share, trail.of(places))
+            for name, (places, share) in shares.items()
+        }
         wait_for(futures.values(), self._patience)
         for name, (places, _) in shares.items():
             future = futures[name]

@@ -16,6 +16,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import ClusterAdapter, Outage, Outcome
 from headway.errors import HeadwayError, Superseded
+from headway.inputs.trail import NOTHING, Trail, following
 from headway.model import ClusterDescription
 from headway_adapters.polling.resubmission import Resubmission
 
@@ -46,6 +47,8 @@ class Order:
     now: float
     decisions: Sequence[d.Decision]
     outcomes: Future[Sequence[Outcome]]
+    #: The cycle and the ids of these decisions, for the log.
+    trail: Trail = NOTHING
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ class Member:
         self.waiting = True
         self._inbox.put(None)
 
-    def order(self, now: float, decisions: Sequence[d.Decision]) -> Future[Sequence[Outcome]]:
-        order = Order(now, decisions, Future())
+    def order(self, now: float, decisions: Sequence[d.Decision], trail: Trail) -> Future[Sequence[Outcome]]:
+        order = Order(now, decisions, Future(), trail)
         self._inbox.put(order)
         self.adapter.wake()
         return order.outcomes
@@ -212,6 +215,7 @@ class Member:
 
     def _apply(self, order: Order) -> None:
         try:
-            order.outcomes.set_result(self.adapter.apply(order.now, order.decisions))
+            with following(order.trail):
+                order.outcomes.set_result(self.adapter.apply(order.now, order.decisions))
         except HeadwayError as error:
             order.outcomes.set_result([Outcome(False, str(error))] * len(order.decisions))

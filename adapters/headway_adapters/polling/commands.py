@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headway.adapter import Outcome
 from headway.errors import Failure
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.transport import Result
+
+#: Between the words of a command's arguments, such as the ids of jobs.
+_WORDS = re.compile(r"[\s=,]")
+#: Characters of a command that the log is told.
+_SHOWN = 400
 
 
 class Commands:
@@ -22,6 +28,8 @@ class Commands:
         self.changes = 0
         #: Why nothing may be changed any more, which ends the run; "": it may.
         self.lost = ""
+        #: Job -> the ids of decisions that are being carried out for it (:mod:`headway.inputs.trail`).
+        self.trail: Mapping[str, Sequence[str]] = {}
         #: Why the last commands could not be run at all.
         self._not_run = ""
 
@@ -30,18 +38,36 @@ class Commands:
         self.changes += 1
         self._not_run = ""
         try:
-            return self._client.change_all(argvs)
+            results = self._client.change_all(argvs)
         except Failure as error:
             self._not_run = str(error)
             if not self.lost:
                 self._log.error("a command could not be run", error=str(error))
             return [None] * len(argvs)
+        for argv, result in zip(argvs, results, strict=True):
+            self._tell(argv, result)
+        return results
+
+    def _tell(self, argv: Sequence[str], result: Result | None) -> None:
+        """Have the log say what was run, for which jobs, by which decisions."""
+        words = {word for part in argv[1:] for word in _WORDS.split(part)}
+        jobs = [job for job in self.trail if job in words]
+        self._log.debug(
+            "command",
+            command=" ".join(argv)[:_SHOWN],
+            job=jobs or None,
+            id=[one for job in jobs for one in self.trail[job]] or None,
+            status=None if result is None else result.rc,
+            seconds=None if result is None else round(result.seconds, 3),
+        )
 
     def feed(self, argv: Sequence[str], given: bytes) -> Result:
         """Run a command that changes something, with ``given`` on its standard input. Raises
         :class:`Failure` if it could not be run."""
         self.changes += 1
-        return self._client.feed(argv, given)
+        result = self._client.feed(argv, given)
+        self._tell(argv, result)
+        return result
 
     def run_steps(
         self, steps: Sequence[Sequence[str]], *, already: Iterable[str] = (), denials: Iterable[str] = ()

@@ -6,7 +6,7 @@ agents on the nodes (tiers) or by a move that takes a while. :meth:`Orders.carry
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, cast
 
 import msgspec
@@ -15,6 +15,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Outcome
 from headway.adapter.migration import ON_NODES
+from headway.inputs.trail import ids_of
 from headway_adapters.polling.actuators import Actuators
 from headway_adapters.polling.agents import Agents
 from headway_adapters.polling.commands import Commands
@@ -61,6 +62,25 @@ class Orders(Generic[DetailT, PayloadT]):
 
     def apply(self, now: float, decisions: Sequence[d.Decision]) -> list[Outcome]:
         """Carry decisions out in order, starts that follow each other together; tell what is refused."""
+        ids = dict(zip(map(id, decisions), ids_of(decisions), strict=False))
+        trail: dict[str, list[str]] = {}
+        for decision in decisions:
+            if (job_id := getattr(decision, "job_id", None)) and id(decision) in ids:
+                trail.setdefault(job_id, []).append(ids[id(decision)])
+        self._commands.trail = trail
+        try:
+            outcomes = self._in_order(now, decisions)
+        finally:
+            self._commands.trail = {}
+        refused = [
+            (cast(d.AnyDecision, decision), outcome.message)
+            for decision, outcome in zip(decisions, outcomes, strict=True)
+            if not outcome.accepted
+        ]
+        self.tell_refused(refused, now, ids)
+        return outcomes
+
+    def _in_order(self, now: float, decisions: Sequence[d.Decision]) -> list[Outcome]:
         outcomes: list[Outcome] = []
         at = 0
         while at < len(decisions):
@@ -74,28 +94,28 @@ class Orders(Generic[DetailT, PayloadT]):
             else:
                 outcomes.append(self.carry_out(decisions[at], now))
                 at += 1
-        refused = [
-            (cast(d.AnyDecision, decision), outcome.message)
-            for decision, outcome in zip(decisions, outcomes, strict=True)
-            if not outcome.accepted
-        ]
-        self.tell_refused(refused, now)
         return outcomes
 
-    def tell_refused(self, refused: Sequence[tuple[d.AnyDecision, str]], now: float) -> None:
+    def tell_refused(
+        self, refused: Sequence[tuple[d.AnyDecision, str]], now: float, ids: Mapping[int, str] | None = None
+    ) -> None:
         """Tell what the batch system refused and why; of elements of one array (cancelled meanwhile, say)
-        the log tells in one line."""
-        lines: dict[tuple[str, str, str], list[tuple[str | None, str]]] = {}
+        the log tells in one line. ``ids``: of decisions, by Python's own id of each."""
+        lines: dict[tuple[str, str, str], list[tuple[str | None, str, str | None]]] = {}
         for number, (decision, message) in enumerate(refused):
             self._told.append(ev.DecisionFailed(time=now, decision=decision, message=message))
             job_id: str | None = getattr(decision, "job_id", None)
             job = self._overlay.known(job_id) if job_id else None
             array = job.job.array_id if job is not None else ""
             alike = (array, message.replace(job_id, "")) if job_id and array else ("", str(number))
-            lines.setdefault((type(decision).__name__, *alike), []).append((job_id, message))
+            lines.setdefault((type(decision).__name__, *alike), []).append(
+                (job_id, message, (ids or {}).get(id(decision)))
+            )
         for (name, _, _), told in lines.items():
-            job_id, message = told[0]
-            more = {"elements": len(told)} if len(told) > 1 else {}
+            job_id, message, named = told[0]
+            more: dict[str, Any] = {"elements": len(told)} if len(told) > 1 else {}
+            if named is not None:
+                more["id"] = named
             self._log.warning(f"{self._system.system} refused", decision=name, job=job_id, error=message,
                               **more)  # fmt: skip
 

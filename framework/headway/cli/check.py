@@ -18,8 +18,8 @@ from headway.cli.common import (
     examples,
     plugin_option,
     required_config_option,
-    set_up_log,
 )
+from headway.cli.log_output import set_up_log
 from headway.cli.printable import printable
 from headway.errors import Damaged, HeadwayError, Mistakes, UserError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +19,6 @@ from headway.errors import Failure, UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headway.config import LogConfig
     from headway.workload import Trace
 
 config_option = click.option(
@@ -108,14 +106,6 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def _printable_values(logger: Any, method: str, entry: Any) -> Any:
-    """A log entry with the same."""
-    for key, value in entry.items():
-        if isinstance(value, str):
-            entry[key] = printable(value)
-    return entry
-
-
 def console() -> Console:
     """For results, on standard output; or what collects them (:mod:`headway.cli.collecting`)."""
     if (collector := COLLECTOR.get()) is not None:
@@ -168,29 +158,6 @@ def tell_issues(trace: Trace, verbose: bool | None = None) -> None:
 def warn(text: str) -> None:
     """Say what may not be as it was meant, on standard error."""
     say(text, messages(), style="yellow")
-
-
-def set_up_log(config: LogConfig) -> None:
-    """Send the log to standard error, as configured: standard output is for results."""
-    import structlog
-
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if config.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            _printable_values,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(config.level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
-    )
 
 
 def prepare_directory(path: Path, option: str = "--out") -> None:

@@ -14,8 +14,8 @@ from headway.cli.common import (
     examples,
     prepare_directory,
     say,
-    set_up_log,
 )
+from headway.cli.log_output import set_up_log
 from headway.inputs.extras import need_report
 
 POLICIES = ("fcfs", "easy", "conservative")

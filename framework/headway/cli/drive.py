@@ -19,10 +19,10 @@ from headway.cli.common import (
     reaching_the_cluster,
     required_config_option,
     say,
-    set_up_log,
     wall_clock,
 )
 from headway.cli.give_back import say_outcome
+from headway.cli.log_output import set_up_log
 from headway.cli.run import Orders
 from headway.errors import Failure, Superseded, UserError
 

@@ -22,12 +22,12 @@ from headway.cli.common import (
     reaching_the_cluster,
     readable_config,
     say,
-    set_up_log,
     wall_clock,
     when,
 )
 from headway.cli.earlier_runs import first_submissions, may_have_journal
 from headway.cli.known_replicas import known_replicas
+from headway.cli.log_output import set_up_log
 from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:

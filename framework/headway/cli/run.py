@@ -17,9 +17,9 @@ from headway.cli.common import (
     plugin_option,
     reaching_the_cluster,
     required_config_option,
-    set_up_log,
     wall_clock,
 )
+from headway.cli.log_output import set_up_log
 from headway.errors import Superseded, UserError
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from headway.cli.common import (
     plugin_option,
     prepare_directory,
     say,
-    set_up_log,
     site_config_option,
 )
+from headway.cli.log_output import set_up_log
 from headway.errors import UserError
 
 if TYPE_CHECKING:

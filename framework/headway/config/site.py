@@ -115,7 +115,7 @@ class LogConfig(Section):
     """What the daemon says on standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["console", "json"] = "console"
+    format: Literal["console", "text", "json"] = "console"
 
 
 class ServiceConfig(Section):

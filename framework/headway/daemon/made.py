@@ -88,7 +88,7 @@ class MadeRun:
             self.adapter, self.scheduler, self.journal, mode=self.config.mode, requests=inbox, log=self.log,
             latencies=None if monitor else self.meter, letters=self.post,
             on_cycle=lambda _: each_cycle(engine), succeeds=lambda why: succeeds(engine, why),
-            may_act=self.standing.check,
+            may_act=self.standing.check, run=run_id, tells_events=self.config.log.level == "debug",
         )  # fmt: skip
         self.post.use(self.config.letters)
         self.log.info("started", mode=str(self.config.mode), cluster=self.cluster.name,

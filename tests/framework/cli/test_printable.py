@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rich.table import Table
 
 from headway.cli.as_json import collecting
-from headway.cli.common import console, say, set_up_log, wall_clock
+from headway.cli.common import console, say, wall_clock
+from headway.cli.log_output import set_up_log
 from headway.cli.printable import printable
 from headway.config import LogConfig
 

@@ -21,12 +21,12 @@ from headway.cli.common import (
     examples,
     plugin_option,
     prepare_directory,
-    set_up_log,
     warn,
 )
 from headway.cli.dry_run.copied import run_copy
 from headway.cli.dry_run.emulated import run_workload
 from headway.cli.estimate_options import estimates_option, estimates_set_option
+from headway.cli.log_output import set_up_log
 from headway.cli.numbers import FiniteRange
 from headway.cli.rules import single_options
 from headway.dry_run.asked import EXPORTS, Asked
