@@ -28,6 +28,9 @@ from headway.events import JobEnded, JobStarted, JobSubmitted
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.planned import PlannedStarts
 from headway.inquiry.reports import TrialReport
+from headway.measured.exposition import exposition
+from headway.measured.measures import EVERY, Measures
+from headway.measured.waiting import count_waiting
 from headway.scheduler import Scheduler
 from headway.service import Peer
 from headway.service import protocol as p
@@ -148,6 +151,39 @@ def test_what_planned_starts_cost_after_a_cycle(policy: str, limits: Sequence[in
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"\n{policy}, {len(limits)} limits: processor time of a cycle {told_seconds(cycles)}")
     print(f"  of planned starts after it {told_seconds(spent)}; {known} jobs at last; {memory} MB at most")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_metrics_cost(policy: str) -> None:
+    """Prints what was measured, which depends on the machine: a job ends and another comes in each cycle, and
+    starts; at last the waiting jobs are counted, which takes a bounded share of all time."""
+    draw = random.Random(1)
+    scheduler, started = waiting(policy, draw, (600, 3600, 86400))
+    measures, cycles, spent = Measures(), [], []
+    for number in range(40):
+        now = 2.0 + number / 10
+        over = started.pop(draw.randrange(len(started))).job_id
+        events: list[Event] = [JobEnded(now, over), JobSubmitted(now, described(f"new{number}", 1, 600))]
+        began = time.thread_time()
+        made = scheduler.step(now, events)
+        cycles.append(time.thread_time() - began)
+        events += [JobStarted(now, one.job_id) for one in made if isinstance(one, Start)]
+        cycle = Cycle(now, events, made, [Outcome(True)] * len(made), 0.1, 0.1)
+        # The first of them counts the waiting jobs, and the others come too soon for that.
+        began = time.thread_time()
+        measures.cycle(cycle, scheduler)
+        spent.append(time.thread_time() - began)
+    began = time.thread_time()
+    waits, _ = count_waiting(scheduler.state)
+    counted = time.thread_time() - began
+    began = time.thread_time()
+    exposition(measures.told())
+    told = time.thread_time() - began
+    share = 100 * median(spent[1:]) / median(cycles)
+    print(f"\n{policy}: processor time of a cycle {told_seconds(cycles)}")
+    print(f"  of counting after it {1e6 * median(spent[1:]):.0f} us, {share:.3f} %")
+    print(f"  {waits.total()} waiting jobs are counted in {1e3 * counted:.1f} ms, once in {EVERY:.0f} s")
+    print(f"  the text of metrics takes {1e3 * told:.1f} ms of its reader; load {os.getloadavg()[0]:.1f}")
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -11,6 +11,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import cast
 
 from headway.decisions import Decision
 from headway.events import ClusterSilent, Event, JobStarted
@@ -18,7 +20,6 @@ from headway.inquiry.cycles import Cycle
 from headway.measured.counting import OF_CYCLES, OF_STARTS, OF_WAITS, ByName, Sizes
 from headway.measured.report import DecisionCount, Measured, OfPool, OfUser, WaitingJobs
 from headway.measured.waiting import count_waiting
-from headway.model.modes import Mode
 from headway.scheduler import Scheduler
 from headway.state import Job
 from headway.version import __version__
@@ -49,9 +50,9 @@ class Measures:
         self._turn: float | None = None
         self._last_cycle: float | None = None
         self._cycles, self._steps = Sizes(OF_CYCLES), Sizes(OF_CYCLES)
-        self._events: Counter[type[Event]] = Counter()
-        self._decisions: Counter[tuple[type[Decision], str]] = Counter()
-        self._silences = 0
+        self._events: dict[type[Event], int] = {}
+        #: (Kind, whether it was accepted) -> how many.
+        self._decisions: dict[tuple[type[Decision], bool], int] = {}
         rest = (REST, REST)
         self._waits: ByName[tuple[str, str]] = ByName(OF_WAITS, MOST_PAIRS, rest)
         self._errors: ByName[tuple[str, str, str]] = ByName(OF_WAITS, 2 * MOST_PAIRS, (*rest, LATE))
@@ -69,25 +70,25 @@ class Measures:
         """The loop goes on."""
         self._turn = self._clock()
 
-    def cycle(self, cycle: Cycle, scheduler: Scheduler, mode: Mode = Mode.DRIVE) -> None:
+    def cycle(self, cycle: Cycle, scheduler: Scheduler) -> None:
         """A cycle is over."""
-        state, kinds = scheduler.state, Counter(map(type, cycle.events))
+        state, events, since = scheduler.state, self._events, self._since
         with self._lock:
             self._last_cycle = cycle.now
             self._cycles.add(cycle.seconds)
             self._steps.add(cycle.step_seconds)
             self._plugin_seconds = scheduler.seconds
             self._jobs = len(state.jobs)
-            self._events.update(kinds)
-            self._silences += kinds[ClusterSilent]
-            if kinds[JobStarted]:
-                for event in cycle.events:
-                    if isinstance(event, JobStarted) and event.time >= self._since:
-                        self._began(state.jobs.get(event.job_id), event.time)
+            for event in cycle.events:
+                kind = type(event)
+                events[kind] = events.get(kind, 0) + 1
+                if kind is JobStarted and event.time >= since:
+                    self._began(state.jobs.get(cast(JobStarted, event).job_id), event.time)
             for decision, outcome in zip(cycle.decisions, cycle.outcomes, strict=True):
-                became = "accepted" if outcome.accepted else "refused"
-                self._decisions[type(decision), "not applied" if mode is Mode.MONITOR else became] += 1
-        self._count_waiting(scheduler)
+                key = type(decision), outcome.accepted
+                self._decisions[key] = self._decisions.get(key, 0) + 1
+        if perf_counter() >= self._count_due:
+            self._count_waiting(scheduler)
 
     def _began(self, job: Job | None, time: float) -> None:
         if job is not None:
@@ -106,11 +107,9 @@ class Measures:
             self._starts.add(cluster, max(0.0, seconds))
 
     def _count_waiting(self, scheduler: Scheduler) -> None:
-        began = time.perf_counter()
-        if began < self._count_due:
-            return
+        began = perf_counter()
         waiting, users = count_waiting(scheduler.state)
-        ended = time.perf_counter()
+        ended = perf_counter()
         self._count_due = ended + max(EVERY, (ended - began) / SHARE)
         with self._lock:
             self._waiting, self._users, self._counted_at = waiting, users, scheduler.state.now
@@ -134,8 +133,8 @@ class Measures:
                 events={kind.__name__: count for kind, count in self._events.items()},
                 decisions=tuple(
                     [
-                        DecisionCount(kind.__name__, became, count)
-                        for (kind, became), count in self._decisions.items()
+                        DecisionCount(kind.__name__, "accepted" if accepted else "refused", count)
+                        for (kind, accepted), count in self._decisions.items()
                     ]
                 ),
                 waits=tuple([OfPool(pool, qos, seconds) for (pool, qos), seconds in self._waits.told()]),
@@ -147,7 +146,7 @@ class Measures:
                 waiting_as_of=self._counted_at,
                 users=self._users_told() if users else (),
                 jobs=self._jobs,
-                outages_begun=self._silences,
+                outages_begun=self._events.get(ClusterSilent, 0),
                 journal_lag_seconds=self.journal_lag,
                 leader=self.leader,
                 epoch=self.epoch,

@@ -43,17 +43,21 @@ class Figures:
         self._measures.turned()
         self._on_turn()
 
-    def cycle(self, cycle: Cycle, scheduler: Scheduler, mode: str) -> None:
+    def cycle(self, cycle: Cycle, scheduler: Scheduler) -> None:
         """A cycle is over."""
-        self._measures.cycle(cycle, scheduler, Mode(mode))
+        self._measures.cycle(cycle, scheduler)
 
     def told(self, status: Report, limited: int, *, users: bool) -> Measured:
         """All of them. ``status``: how the daemon is; ``limited``: requests that were refused as too many;
         ``users``: the asking user may know of other users."""
         size, free = self._journal_size()
         letters = status.letters
+        counted = self._measures.told(users=self._users and users)
+        if status.mode == Mode.MONITOR:
+            unapplied = [msgspec.structs.replace(one, outcome="not applied") for one in counted.decisions]
+            counted = msgspec.structs.replace(counted, decisions=tuple(unapplied))
         return msgspec.structs.replace(
-            self._measures.told(users=self._users and users),
+            counted,
             mode=status.mode,
             cluster=status.cluster,
             run=status.run,

@@ -300,7 +300,7 @@ class Inbox:
             future.set_result(_reply(scheduler.answer(name), cycle.decisions, cycle.outcomes))
         self._answers.note(cycle, scheduler)
         self._feed.note(scheduler.cycles, cycle)
-        self._figures.cycle(cycle, scheduler, self._report.mode)
+        self._figures.cycle(cycle, scheduler)
         self._snapshots.cycle()
         state = scheduler.state
         pools = tuple(pool_report(state, pool) for pool in state.pools.values())

@@ -12,24 +12,24 @@ from headway.events import ClusterSilent, Event, JobHeld, JobStarted, JobSubmitt
 from headway.inquiry.cycles import Cycle
 from headway.measured.measures import MOST_PAIRS, MOST_USERS, REST, Measures
 from headway.model import ClusterDescription
-from headway.model.modes import Mode
 from headway.scheduler import Scheduler
+from headway.service.figures import Figures
+from headway.service.protocol import Report
 from headway_plugins.policies.easy import Easy
 
 
 class Counted:
     """A scheduler of four processors, and what is counted of it."""
 
-    def __init__(self, since: float = 0.0, mode: Mode = Mode.DRIVE) -> None:
+    def __init__(self, since: float = 0.0) -> None:
         self.measures = Measures(lambda: since)
-        self.mode = mode
         self.scheduler = Scheduler(ClusterDescription.flat(4), plugged(Easy()))
 
     def step(self, now: float, *events: Event, accepted: bool = True) -> Sequence[Decision]:
         made = self.scheduler.step(now, events)
         cycle = Cycle(now, events, made, [Outcome(accepted)] * len(made), 0.02, 0.004)
         self.measures._count_due = 0.0
-        self.measures.cycle(cycle, self.scheduler, self.mode)
+        self.measures.cycle(cycle, self.scheduler)
         return made
 
 
@@ -48,11 +48,11 @@ def test_a_cycle_is_counted_with_its_time_its_events_and_decisions() -> None:
 
 
 def test_decisions_are_refused_or_not_applied() -> None:
-    refusing, watching = Counted(), Counted(mode=Mode.MONITOR)
+    refusing = Counted()
     refusing.step(0.0, JobSubmitted(0.0, described("1")), accepted=False)
-    watching.step(0.0, JobSubmitted(0.0, described("1")), accepted=False)
-    assert [one.outcome for one in refusing.measures.told().decisions] == ["refused"]
-    assert [one.outcome for one in watching.measures.told().decisions] == ["not applied"]
+    for mode, outcome in (("drive", "refused"), ("monitor", "not applied")):
+        told = Figures(refusing.measures).told(Report(mode, "c", 1, 0.0), 0, users=False)
+        assert [(one.outcome, one.count) for one in told.decisions] == [(outcome, 1)]
 
 
 def test_a_wait_goes_from_the_submission_to_the_start() -> None:
