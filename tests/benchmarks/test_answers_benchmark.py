@@ -23,8 +23,9 @@ import pytest
 from building import alike, described, node_cluster, plugged
 from busy_daemon import NODES, PENDING, PROCESSORS, USERS, Daemon, told_seconds
 
+from headway.adapter import Outcome
 from headway.decisions import Start
-from headway.events import JobEnded, JobStarted, JobSubmitted
+from headway.events import Event, JobEnded, JobStarted, JobSubmitted
 from headway.inquiry.cycles import Cycle
 from headway.inquiry.planned import PlannedStarts
 from headway.inquiry.reports import TrialReport
