@@ -34,9 +34,6 @@ from headway import events as ev
 from headway.adapter import (
     Check,
     ClusterAdapter,
-    CommandCount,
-    Oddity,
-    Outage,
     Outcome,
     Seen,
     WishedFrequency,
@@ -52,6 +49,7 @@ from headway_adapters.polling.agents import AgentOptions, Agents
 from headway_adapters.polling.bell import Bell
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.polling.commands import Commands
+from headway_adapters.polling.condition import PollingCondition
 from headway_adapters.polling.flights import Flights
 from headway_adapters.polling.hands import Hands
 from headway_adapters.polling.heartbeat import Heart, HeartbeatOptions, heartbeat_file
@@ -70,7 +68,7 @@ from headway_adapters.polling.wishes import Wishes
 OptionsT = TypeVar("OptionsT", bound=BaseModel)
 
 
-class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
+class PollingAdapter(PollingCondition, BatchSystem[DetailT, PayloadT], ClusterAdapter):
     """A batch system that is looked at through its commands."""
 
     moves = True
@@ -269,22 +267,6 @@ class PollingAdapter(BatchSystem[DetailT, PayloadT], ClusterAdapter):
 
     def looked(self, job_id: str) -> tuple[float, float] | None:
         return self.overlay.times
-
-    def outages(self) -> Sequence[Outage]:
-        down = self._looker.outage
-        return () if down is None else (down,)
-
-    def oddities(self) -> Sequence[Oddity]:
-        return (*self._loop.oddities.shown(), *self.agents.oddities(self.system))
-
-    def commands_run(self) -> Sequence[CommandCount]:
-        return self._client.counted.told(self.system)
-
-    def vital_signs(self) -> Sequence[Check]:
-        return (self._looker.vital_sign(), *self._heart.vital_signs())
-
-    def measured_watts(self) -> Mapping[str, float]:
-        return self.overlay.shown.watts if self.overlay.shown is not None else {}
 
     def check_agents(self) -> list[Check]:
         """Whether the nodes' agents answer; nothing for a site without agents."""

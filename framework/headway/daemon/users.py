@@ -61,7 +61,9 @@ class Users:
             PlansOverTime(self.measures.plan_met) if before is None else before.plans_over_time
         )
         meter.on_start = self.measures.start_took
-        self.inbox = self._made(config, adapter, cluster, plugins, clock, meter, tell_time, letters, on_turn)
+        self.inbox = self._made(
+            config, adapter, cluster, plugins, clock, meter, tell_time, letters, leadership, on_turn
+        )
         if path is None:
             return
         if before is not None and before.leaves_to(self):
@@ -83,6 +85,7 @@ class Users:
         meter: LatencyMeter,
         tell_time: Callable[[float], str],
         letters: Callable[[], LetterCounts],
+        leadership: Callable[[], Leadership],
         on_turn: Callable[[], None],
     ) -> Inbox:
         """Where requests wait, with what answers them."""

@@ -157,7 +157,7 @@ FAMILIES: tuple[Family, ...] = (
         _one(lambda m: m.journal_lag_seconds),
     ),
     Family(
-        "headway_leader", "gauge", "1: this daemon drives; 0: it stands by.", (),
+        "headway_leader", "gauge", "1: this daemon drives; 0: it only watches, or stands by.", (),
         _one(lambda m: float(m.leader)),
     ),
     Family(

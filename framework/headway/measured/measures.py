@@ -39,11 +39,9 @@ class Measures:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """``clock``: absolute seconds."""
-        #: Filled by what knows it: whether this daemon drives, the number that its writes carry, and how far
-        #: a stand-by's journal is behind in seconds.
-        self.leader = True
-        self.epoch = 0
+        #: How far the journal of a stand-by is behind, seconds; None: none follows.
         self.journal_lag: float | None = None
+        self._leader, self._epoch = True, 0
         self._clock = clock
         self._since = clock()
         self._lock = threading.Lock()
@@ -63,6 +61,10 @@ class Measures:
         self._counted_at: float | None = None
         self._count_due = 0.0
         self._jobs = 0
+
+    def leads(self, epoch: int, *, drives: bool) -> None:
+        """Whether this daemon drives, and the number that its writes carry; 0: none."""
+        self._leader, self._epoch = drives, epoch
 
     # ------------------------------------------------------------------ the scheduler's thread
 
@@ -148,8 +150,8 @@ class Measures:
                 jobs=self._jobs,
                 outages_begun=self._events.get(ClusterSilent, 0),
                 journal_lag_seconds=self.journal_lag,
-                leader=self.leader,
-                epoch=self.epoch,
+                leader=self._leader,
+                epoch=self._epoch,
                 cpu_seconds=time.process_time(),
                 memory_bytes=_resident(),
             )

@@ -133,3 +133,11 @@ def test_what_a_process_takes_is_told() -> None:
     assert told.cpu_seconds > 0
     assert told.memory_bytes is not None
     assert told.memory_bytes > 2**20
+
+
+def test_who_drives_and_by_which_number() -> None:
+    measures = Measures()
+    measures.leads(7, drives=True)
+    assert (measures.told().leader, measures.told().epoch) == (True, 7)
+    measures.leads(0, drives=False)
+    assert (measures.told().leader, measures.told().epoch) == (False, 0)
