@@ -10,10 +10,12 @@ from headway.adapter import Outcome
 from headway.decisions import Decision, Start
 from headway.events import ClusterSilent, Event, JobHeld, JobStarted, JobSubmitted
 from headway.inquiry.cycles import Cycle
+from headway.journal.latencies import LatencyMeter
 from headway.measured.measures import MOST_PAIRS, MOST_USERS, REST, Measures
 from headway.model import ClusterDescription
 from headway.scheduler import Scheduler
 from headway.service.figures import Figures
+from headway.service.plans_over_time import PlansOverTime
 from headway.service.protocol import Report
 from headway_plugins.policies.easy import Easy
 
@@ -141,3 +143,20 @@ def test_who_drives_and_by_which_number() -> None:
     assert (measures.told().leader, measures.told().epoch) == (True, 7)
     measures.leads(0, drives=False)
     assert (measures.told().leader, measures.told().epoch) == (False, 0)
+
+
+def test_starts_that_were_measured_and_plans_that_were_met_are_counted() -> None:
+    one = Counted()
+    meter, plans = LatencyMeter(), PlansOverTime(one.measures.plan_met)
+    meter.on_start = one.measures.start_took
+    plans.note("1", 100.0, 0.0)
+    arrived = JobSubmitted(0.0, described("1"))
+    (start,) = one.step(0.0, arrived)
+    began = JobStarted(130.5, "1")
+    meter.cycle(128.0, [arrived], [start])
+    meter.cycle(131.0, [began], [])
+    one.step(131.0, began)
+    plans.happened([began], one.scheduler.state)
+    told = one.measures.told()
+    assert told.start_seconds[""].sum == 2.5
+    assert [(error.side, error.seconds.sum) for error in told.plan_errors] == [("late", 30.5)]
