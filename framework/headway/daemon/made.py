@@ -94,11 +94,12 @@ class MadeRun:
         self.log.info("started", mode=str(self.config.mode), cluster=self.cluster.name,
                       plugins=list(self.plugins.by_name),
                       pools=[p.name for p in self.cluster.pools], nodes=len(self.cluster.nodes))  # fmt: skip
-        life.runs(inbox.pulse, inbox.line)
         reason = None
         try:
             if not monitor:
                 self.adapter.lead(self.epoch, self.name)
+            self.users.measures.leads(0 if monitor else self.epoch, drives=not monitor)
+            life.runs(inbox.pulse, inbox.line)
             self.clock.when_lost(engine.begin_anew)
             with orders_to(engine):
                 reason = engine.run()
