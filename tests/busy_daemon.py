@@ -8,7 +8,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,6 +28,8 @@ from headway.service import protocol as p
 from headway.service.answers import Answers
 from headway.service.snapshots import Snapshots
 from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.conservative import Conservative
+from headway_plugins.policies.easy import Easy
 
 NODES, PROCESSORS, PENDING = 10_000, 8, 50_000
 #: Seconds between two cycles at which a job ends.
@@ -35,6 +37,7 @@ PAUSE = 0.5
 USERS = 100
 #: Cycles that are measured at a time.
 CYCLES = 12
+POLICIES: dict[str, Callable[[], Any]] = {"easy": Easy, "conservative": Conservative}
 
 
 class Busy(ClusterAdapter):
@@ -150,3 +153,17 @@ def told_seconds(seconds: Sequence[float]) -> str:
     """Median and 99th percentile in milliseconds."""
     ordered = sorted(seconds)
     return f"{1e3 * median(ordered):.2f} ms (99 % {1e3 * ordered[int(0.99 * len(ordered))]:.1f} ms)"
+
+
+def waiting(policy: str, draw: random.Random, limits: Sequence[int]) -> tuple[Scheduler, list[Start]]:
+    """A full machine with a long queue, and what runs."""
+    scheduler = Scheduler(node_cluster(*alike(NODES, PROCESSORS)), plugged(POLICIES[policy](), FirstFit()))
+    jobs = [
+        described(str(number), draw.choice([1, 2, 4, 8, 16, 64, 256]), draw.choice(limits),
+                  user=f"u{number % USERS}")
+        for number in range(PENDING + 3750)
+    ]  # fmt: skip
+    made = scheduler.step(0.0, [JobSubmitted(0.0, job) for job in jobs])
+    started = [one for one in made if isinstance(one, Start)]
+    scheduler.step(1.0, [JobStarted(1.0, one.job_id, one.placement) for one in started])
+    return scheduler, started

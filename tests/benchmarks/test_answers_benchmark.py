@@ -14,14 +14,13 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
-from building import alike, described, node_cluster, plugged
-from busy_daemon import NODES, PENDING, PROCESSORS, USERS, Daemon, told_seconds
+from building import described
+from busy_daemon import NODES, PENDING, POLICIES, USERS, Daemon, told_seconds, waiting
 
 from headway.adapter import Outcome
 from headway.decisions import Start
@@ -32,14 +31,10 @@ from headway.inquiry.reports import TrialReport
 from headway.measured.exposition import exposition
 from headway.measured.measures import EVERY, Measures
 from headway.measured.waiting import count_waiting
-from headway.scheduler import Scheduler
 from headway.service import Peer
 from headway.service import protocol as p
 from headway.service.answers import Answers
 from headway.service.client import ask
-from headway_plugins.placement.first_fit import FirstFit
-from headway_plugins.policies.conservative import Conservative
-from headway_plugins.policies.easy import Easy
 
 pytestmark = pytest.mark.benchmark
 
@@ -81,9 +76,6 @@ print(json.dumps([took, refused[:3], len(refused)]))
 """
 
 
-POLICIES: dict[str, Callable[[], Any]] = {"easy": Easy, "conservative": Conservative}
-
-
 @pytest.fixture(params=POLICIES)
 def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Daemon]:
     made = Daemon(tmp_path, POLICIES[request.param]())
@@ -118,20 +110,6 @@ def test_a_hundred_users_ask_a_question_a_second(daemon: Daemon) -> None:
     for kind, times in took.items():
         print(f"  {len(times)} answers to {kind}: {told_seconds(times)} of wall time")
     print(f"  load {os.getloadavg()[0]:.1f}")
-
-
-def waiting(policy: str, draw: random.Random, limits: Sequence[int]) -> tuple[Scheduler, list[Start]]:
-    """A full machine with a long queue, and what runs."""
-    scheduler = Scheduler(node_cluster(*alike(NODES, PROCESSORS)), plugged(POLICIES[policy](), FirstFit()))
-    jobs = [
-        described(str(number), draw.choice([1, 2, 4, 8, 16, 64, 256]), draw.choice(limits),
-                  user=f"u{number % USERS}")
-        for number in range(PENDING + 3750)
-    ]  # fmt: skip
-    made = scheduler.step(0.0, [JobSubmitted(0.0, job) for job in jobs])
-    started = [one for one in made if isinstance(one, Start)]
-    scheduler.step(1.0, [JobStarted(1.0, one.job_id, one.placement) for one in started])
-    return scheduler, started
 
 
 @pytest.mark.parametrize("limits", [(600, 3600, 86400), range(600, 86400)], ids=["three", "any"])

@@ -6,13 +6,18 @@ from collections.abc import Callable, Hashable
 from functools import singledispatchmethod
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from headway.inquiry.reports import BookingReport, JobReport, NodeReport
+from headway.model import Placement
 from headway.serve.source import Caller
 from headway.service import changes as c
 from headway.service.protocol import Report
 
 T = TypeVar("T")
 
+#: Words that are kept because many rows have them.
+_SAME = 50_000
 #: Lists that are kept until the next change.
 _KEPT = 128
 PENDING, WAITING = "pending", "waiting"
@@ -46,6 +51,8 @@ class Picture:
         self.report: Report | None = None
         #: Lists that were made since something changed that they go by.
         self._made: dict[Hashable, Any] = {}
+        self._same: dict[str, str] = {}
+        self._pairs: dict[tuple[str, int], tuple[str, int]] = {}
 
     # ------------------------------------------------------------------ what is asked of it
 
@@ -88,7 +95,8 @@ class Picture:
 
     @fold.register
     def _(self, change: c.JobRows) -> None:
-        for row in change.rows:
+        for told in change.rows:
+            row = replace(told, report=self._thinner(told.report))
             known = self.jobs.get(row.report.id)
             if known is not None and _stands_as(known, row):
                 self._lies_on(row, known)
@@ -134,7 +142,9 @@ class Picture:
     @fold.register
     def _(self, change: c.Booked) -> None:
         known, _ = self.bookings.get(change.domain, ([], 0))
-        self.bookings[change.domain] = [*known[: change.keep], *change.rows], change.owed
+        del known[change.keep :]
+        known += (replace(row, placement=self._shared(row.placement)) for row in change.rows)
+        self.bookings[change.domain] = known, change.owed
 
     @fold.register
     def _(self, change: c.Cycled) -> None:
@@ -155,6 +165,26 @@ class Picture:
         if report.pools:
             self.in_several[report.id] = None
         self._lies_on(row, None)
+
+    def _thinner(self, report: JobReport) -> JobReport:
+        """The same with what is alike in many rows in memory once: words, and what jobs have of a node."""
+        same = self._same.setdefault
+        if len(self._same) > _SAME:
+            self._same.clear()
+        return replace(
+            report,
+            pool=same(report.pool, report.pool),
+            user=same(report.user, report.user),
+            account=same(report.account, report.account),
+            qos=same(report.qos, report.qos),
+            why=same(report.why, report.why),
+            placement=self._shared(report.placement),
+            planned_placement=self._shared(report.planned_placement),
+        )
+
+    def _shared(self, placement: Placement) -> Placement:
+        pairs = self._pairs.setdefault
+        return tuple([pairs(pair, pair) for pair in placement])
 
     def _group(self, report: JobReport) -> dict[str, None]:
         groups = {PENDING: self.pending, WAITING: self.outside}

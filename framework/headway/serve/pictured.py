@@ -142,6 +142,8 @@ class PictureSource:
                 *lines, rest = (rest + more).split(b"\n")
                 for line in filter(None, lines):
                     news.fold(_change(line))
+                    # It answers again: what is not told yet is asked of it.
+                    self.silent_since = None
                 if self.picture is not picture and picture.whole:
                     self._found(picture)
                 elif self.picture is picture:
@@ -151,14 +153,17 @@ class PictureSource:
 
     def _found(self, picture: Picture) -> None:
         """All is known that the daemon tells at the beginning."""
-        self.picture, self.is_current, self.silent_since = picture, True, None
+        self.picture, self.is_current = picture, True
         self.stream_of.put("daemon", DaemonItem(True, self.clock()))
         self.stream_of.tell()
 
     def _lost(self) -> None:
+        """The daemon is not followed any more."""
+        if self.picture is not None and self.silent_since is None:
+            self.silent_since = self.clock()
         if self.is_current:
-            self.is_current, self.silent_since = False, self.clock()
-            self.stream_of.put("daemon", DaemonItem(False, self.silent_since))
+            self.is_current = False
+            self.stream_of.put("daemon", DaemonItem(False, self.clock()))
             self.stream_of.tell()
 
 

@@ -83,7 +83,12 @@ class Reader:
     def _ids(self, asked: p.Jobs, whose: str) -> list[str]:
         """The ids of the jobs that are asked for, in their order."""
         jobs = self._picture.jobs
-        found: Iterable[str] = self._in_order(asked.status) if not whose else self._of(whose, asked.status)
+        found: Iterable[str]
+        if whose:
+            found = self._of(whose, asked.status)
+        else:
+            status = asked.status
+            found = self._picture.kept(("order", status), lambda: list(self._in_order(status)))
         named = [(what, getattr(asked, what)) for what in ("account", "qos", "name") if getattr(asked, what)]
         for what, value in named:
             found = [one for one in found if getattr(jobs[one].report, what) == value]
