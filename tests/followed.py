@@ -23,10 +23,31 @@ from headway.service.changes import FORMAT, Begun, read_change
 from headway.service.feed import Feed
 from headway.service.inbox import Inbox
 from headway.state import Job
+from headway.view.owed import Check, Enough
 
 OPERATOR = "root"
 #: Always enough.
 AMPLE = 1e6
+
+
+class Sparing(SpareTime):
+    """Time for so many pieces of work between two steps; None: for all."""
+
+    def __init__(self) -> None:
+        super().__init__(AMPLE, AMPLE)
+        self.pieces: int | None = None
+
+    def check(self) -> Check:
+        left = self.pieces
+
+        def check() -> None:
+            nonlocal left
+            if left is not None:
+                left -= 1
+                if left < 0:
+                    raise Enough
+
+        return check
 
 
 class Followed:

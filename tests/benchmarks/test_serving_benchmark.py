@@ -185,7 +185,8 @@ def test_what_serving_costs_the_daemon_and_how_long_reading_takes(policy: str, t
     print(f"\n{policy}: {PENDING} pending jobs, {NODES} nodes")
     try:
         for turn in range(ROUNDS):
-            alone += daemon.cycles()
+            before_that = daemon.cycles()
+            alone += before_that
             web = str(tmp_path / f"web{turn}")
             with running(SERVE, str(daemon.path), web, str(STREAMS)) as serve:
                 assert serve.stdout is not None
@@ -204,6 +205,7 @@ def test_what_serving_costs_the_daemon_and_how_long_reading_takes(policy: str, t
             for what, times in took.items():
                 all_took.setdefault(what, []).extend(times)
             print(f"  the picture is whole after {whole:.1f} s, {1e3 * spent:.0f} ms of the daemon's")
+            print(f"  cycles: {told_seconds(before_that)}, beside it {told_seconds(made)}")
             each, part = 1e3 * told / len(made), 100 * told / seconds
             print(f"  telling takes {each:.1f} ms a cycle, {part:.1f} % of the time")
             print(f"  serve: {memory} MB, {100 * used:.0f} % of a core, {items} items to {STREAMS} streams")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from building import described, plugged
-from followed import OPERATOR, Followed
+from followed import OPERATOR, Followed, Sparing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -53,7 +53,10 @@ OTHER = st.tuples(
     ),
     st.integers(0, 30),
 )
-CYCLES = st.lists(st.tuples(st.lists(SUBMIT | OTHER, max_size=5), st.booleans()), min_size=1, max_size=8)
+#: What happens in each cycle, and for how many pieces of work there is time after it; None: for all.
+CYCLES = st.lists(
+    st.tuples(st.lists(SUBMIT | OTHER, max_size=5), st.none() | st.integers(0, 12)), min_size=1, max_size=8
+)
 REQUESTS: list[Readable] = [
     p.Status(), p.Jobs(), p.Jobs(count=2, first=1), p.Jobs(mine=True), p.Jobs(pool="a"), p.Jobs(pool="b"),
     p.Jobs(user="ben"), p.Jobs(status="pending"), p.Jobs(status="waiting"), p.Jobs(status="running"),
@@ -161,18 +164,22 @@ def test_the_picture_says_what_the_daemon_says(
     policy: type, cluster: ClusterDescription, private: bool, cycles: list[Any], backwards: bool
 ) -> None:
     plugins = [*([Backwards()] if backwards else []), policy(), FirstFit()]
-    followed = Followed(Scheduler(cluster, plugged(*plugins)), private=private)
+    spare = Sparing()
+    followed = Followed(Scheduler(cluster, plugged(*plugins)), private=private, spare=spare)
     site, news, owners = Site(followed), list[e.Event](), dict[str, set[str]]()
-    for drawn, looked_at in cycles:
+    for drawn, spare.pieces in cycles:
         coming = site.events(drawn)
         for event in coming:
             if isinstance(event, e.JobSubmitted | e.JobChanged):
                 owners.setdefault(event.job.id, set()).add(event.job.user)
         news = followed.started(followed.cycle(*news, *coming))
-        if looked_at:
+        if spare.pieces is None:
             followed.settle()
             agree(followed)
+        else:
+            followed.tell()
     followed.cycle(*news)
+    spare.pieces = None
     followed.settle()
     agree(followed)
     if private:

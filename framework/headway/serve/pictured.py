@@ -35,8 +35,9 @@ SILENT = 10.0
 _AGAIN, _LATEST = 0.2, 5.0
 #: Bytes that are read at once.
 _CHUNK = 256 * 1024
-#: What ends the following of a daemon: it is gone, silent, does not want it, or says what is not understood.
-_ENDS = (OSError, TimeoutError, EOFError, LookupError, msgspec.MsgspecError, Failure)
+#: What ends the following of a daemon: it is gone or silent; it does not want it, or is not understood.
+_GONE = (OSError, TimeoutError, EOFError)
+_OTHER = (Failure, msgspec.MsgspecError)
 #: What is the same for everybody until the next cycle, and how many such answers are kept.
 _COMMON = protocol.Holes | protocol.Starts | protocol.Datasets
 _KEPT = 256
@@ -56,6 +57,8 @@ class PictureSource:
     silent_since: float | None = field(default=None, init=False)
     #: The picture is what the daemon tells now.
     is_current: bool = field(default=False, init=False)
+    #: When it was heard last.
+    _heard: float = field(default=0.0, init=False)
     #: Answers that are the same for all, after the cycle of this number.
     _common: tuple[int, dict[AnyRequest, asyncio.Future[Reply]]] = field(default=(-1, {}), init=False)
 
@@ -116,15 +119,23 @@ class PictureSource:
     async def _follow(self) -> None:
         log, pause, why = structlog.get_logger("headway.serve"), _AGAIN, ""
         while True:
+            followed, said = self.is_current, ""
             try:
                 await self._follow_once()
-            except _ENDS as error:
-                said = str(error) or "it says nothing"
-                if said != why:
-                    log.warning("the daemon is not followed", why=said)
-                why = said
-            pause = _AGAIN if self.is_current else min(_LATEST, 2 * pause)
-            self._lost()
+            except _GONE as error:
+                said = str(error) or f"it has said nothing for {self.silent:g} s"
+                self._lost()
+            except _OTHER as error:
+                said = str(error)
+                self._give_up()
+            except Exception as error:
+                log.exception("what the daemon told could not be taken in, which is a mistake in headway")
+                said = str(error)
+                self._give_up()
+            if said != why:
+                log.warning("the daemon is not followed", why=said)
+            why = said
+            pause = _AGAIN if followed else min(_LATEST, 2 * pause)
             await asyncio.sleep(pause)
 
     async def _follow_once(self) -> None:
@@ -142,8 +153,8 @@ class PictureSource:
                 *lines, rest = (rest + more).split(b"\n")
                 for line in filter(None, lines):
                     news.fold(_change(line))
-                    # It answers again: what is not told yet is asked of it.
-                    self.silent_since = None
+                # It answers again: what is not told yet is asked of it.
+                self._heard, self.silent_since = self.clock(), None
                 if self.picture is not picture and picture.whole:
                     self._found(picture)
                 elif self.picture is picture:
@@ -158,12 +169,20 @@ class PictureSource:
         self.stream_of.tell()
 
     def _lost(self) -> None:
-        """The daemon is not followed any more."""
+        """The daemon is gone, or silent."""
         if self.picture is not None and self.silent_since is None:
-            self.silent_since = self.clock()
+            self.silent_since = self._heard
+        self._ended(self._heard)
+
+    def _give_up(self) -> None:
+        """The daemon speaks, and is not to be followed: it is asked."""
+        self.picture = self.silent_since = None
+        self._ended(self.clock())
+
+    def _ended(self, since: float) -> None:
         if self.is_current:
             self.is_current = False
-            self.stream_of.put("daemon", DaemonItem(False, self.clock()))
+            self.stream_of.put("daemon", DaemonItem(False, since))
             self.stream_of.tell()
 
 

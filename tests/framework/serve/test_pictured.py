@@ -239,6 +239,38 @@ def test_of_a_daemon_that_cannot_be_followed_each_thing_is_asked(said: bytes, tm
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    "then", [b'{"outcome":"refused","reason":"no more"}\n', b'["order","no such queue"]\n']
+)
+def test_a_daemon_that_cannot_be_followed_any_more_is_asked(then: bytes, tmp_path: Path) -> None:
+    path, enough = tmp_path / "other", asyncio.Event()
+    follows = 0
+
+    async def run() -> None:
+        async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal follows
+            line = await reader.readline()
+            if b"follow" in line:
+                follows += 1
+                writer.write(write_change(Begun(FORMAT)) + b'["whole"]\n' if follows == 1 else then)
+                await enough.wait()
+                writer.write(then)
+            else:
+                writer.write(p.write(p.Reply("accepted", "from itself")))
+            writer.close()
+
+        server = await asyncio.start_unix_server(other, path)
+        ours = PictureSource(DaemonSource(path))
+        async with server, ours.running():
+            await until(lambda: ours.is_current)
+            enough.set()
+            await until(lambda: not ours.is_current)
+            reply = await ours.ask(p.Jobs(), ME)
+            assert (reply.reason, reply.silent_since) == ("from itself", None)
+
+    asyncio.run(run())
+
+
 # ---------------------------------------------------------------------- who may follow
 
 
