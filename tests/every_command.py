@@ -72,6 +72,8 @@ LINES = (
     "schema",
     "schema status",
     "serve --help",
+    "token create --user alice --for 30d -c site.yaml",
+    "token list -c site.yaml",
     "completion bash",
     "status -c site.yaml",
     "health -c site.yaml",

@@ -2,39 +2,65 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
+import sys
 from pathlib import Path
 
 import click
 
+from headway.cli import common
 from headway.cli.asking import daemon_of
 from headway.cli.common import adapter_option, daemon_config_option, examples
 from headway.inputs.extras import need_api
 
 
-@click.command("serve", epilog=examples("headway serve -c site.yaml --port 8642"))
+@click.command(
+    "serve",
+    epilog=examples(
+        "headway serve -c site.yaml", "headway serve -c site.yaml --listen unix:/run/headway/web.sock"
+    ),
+)
 @daemon_config_option
 @adapter_option
-@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="On loopback.")
-def command(config_path: Path | None, adapter_files: tuple[Path, ...], port: int) -> None:
-    """Serve the page and the interface over HTTP, beside the daemon."""
-    need_api("headway serve")
-    import uvicorn
+@click.option("--listen", "listen", multiple=True, metavar="ADDRESS",
+              help="HOST:PORT or unix:/PATH, instead of serve.listen. Repeatable.")  # fmt: skip
+@click.option("--port", type=click.IntRange(0, 65535), help="The same as --listen 127.0.0.1:PORT.")
+@click.option("--link/--no-link", "with_link", default=None,
+              help="Print a link that lets you in, once. Default: on a terminal.")  # fmt: skip
+def command(
+    config_path: Path | None,
+    adapter_files: tuple[Path, ...],
+    listen: tuple[str, ...],
+    port: int | None,
+    with_link: bool | None,
+) -> None:
+    """Serve the page and the interface over HTTP, beside the daemon.
 
-    from headway.serve.app import make_app
-    from headway.serve.callers import OneUser
+    Who asks is known by a token (`headway token create`), by Slurm's token, by a proxy, or by the system on a
+    Unix socket. On your own machine, follow the link that is printed: it stands for you.
+    """
+    need_api("headway serve")
+    from headway.config import load_config
+    from headway.config.serve import ServeConfig
     from headway.serve.pictured import PictureSource
+    from headway.serve.running import Serving
     from headway.serve.source import DaemonSource
 
     socket, timeout = daemon_of(config_path, adapter_files)
+    path = config_path if config_path is not None else common.readable_config()
+    config = load_config(path, None) if path is not None else None
+    if config is not None:
+        common.set_up_log(config.log)
+    settings = config.serve if config is not None else ServeConfig()
+    addresses = [*listen, *([f"127.0.0.1:{port}"] if port is not None else [])]
+    if addresses:
+        settings = settings.model_copy(update={"listen": addresses})
+    tokens = config.tokens_path() if config is not None else None
+    if with_link is None:
+        with_link = sys.stderr.isatty()
     source = PictureSource(DaemonSource(socket, timeout))
-    app = make_app(source, OneUser.of_this_process())
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning"))
+    Serving(source, settings, tokens, with_link).run(_say, source.running)
 
-    async def serve() -> None:
-        async with source.running():
-            await server.serve()
 
-    with suppress(KeyboardInterrupt):
-        asyncio.run(serve())
+def _say(text: str) -> None:
+    common.say(text)
+    sys.stdout.flush()

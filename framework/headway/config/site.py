@@ -19,6 +19,7 @@ from headway.config.adapters import INSTALLED, Adapters, ClusterConfig, MemberCo
 from headway.config.emulation import EmulationConfig
 from headway.config.letters import LettersConfig
 from headway.config.section import Section
+from headway.config.serve import ServeConfig
 from headway.config.sites import (
     DatasetConfig,
     DatasetName,
@@ -202,6 +203,7 @@ class Config(Section):
     metrics: MetricsConfig = MetricsConfig()
     log: LogConfig = LogConfig()
     service: ServiceConfig = ServiceConfig()
+    serve: ServeConfig = ServeConfig()
     letters: LettersConfig = LettersConfig()
     standby: StandbyConfig = StandbyConfig()
 
@@ -370,6 +372,13 @@ class Config(Section):
         if self.service.socket is not None:
             return Path(self.service.socket)
         return None if "://" in self.journal else Path(f"{self.journal}.sock")
+
+    def tokens_path(self) -> Path | None:
+        """The file of own tokens of the interface over HTTP; None where the journal is no file and the key
+        is not set."""
+        if self.serve.tokens is not None:
+            return Path(self.serve.tokens)
+        return None if "://" in self.journal else Path(f"{self.journal}.tokens")
 
     def plugin_configs(self) -> list[PluginConfig]:
         """The enabled plugins with their options, in order."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from headway.errors import Failure
+from headway.serve.actions import ACTIONS, Replays, actor
+from headway.serve.asking import Gatekeeper, known
+from headway.serve.guard import LOCAL, Guard
+from headway.serve.problems import json, problem
 from headway.serve.resources import RESOURCES, Resource, request_of
-from headway.serve.source import Caller, Source
+from headway.serve.source import Source
+from headway.serve.streams import Seats, Streams, streamer
 from headway.service.protocol import Reply
 
 #: What version 1 promises: fields are added, none is taken away or changes its meaning.
@@ -38,39 +44,51 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     silent_since: float | None = None
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Why there is no answer (RFC 9457)."""
+class Self(msgspec.Struct, frozen=True):
+    """The user that asks, as this interface knows it, and what the way here allows."""
 
-    title: str
-    status: int
-    detail: str
-
-
-class Gatekeeper(Protocol):
-    """Says who asks."""
-
-    async def caller(self, request: Request) -> Caller | None:
-        """The user that asks; None: it is not known."""
-        ...
+    user: str
+    scopes: tuple[str, ...]
 
 
-def make_app(source: Source, gatekeeper: Gatekeeper) -> Starlette:
-    """The application: resources under :data:`VERSION`, and the page."""
-    resources: Sequence[BaseRoute] = [
+def make_app(
+    source: Source,
+    gatekeeper: Gatekeeper,
+    *,
+    hosts: Collection[str] = LOCAL,
+    seats: Seats | None = None,
+    more: Sequence[BaseRoute] = (),
+) -> ASGIApp:
+    """The application: resources and actions under :data:`VERSION`, the page, and ``more``.
+
+    ``hosts``: names of this machine; ``seats``: how many streams of changes there may be.
+    """
+    replays = Replays()
+    routes: list[BaseRoute] = [
         Route(resource.path, _reader(resource, source, gatekeeper), methods=["GET"]) for resource in RESOURCES
     ]
-    return Starlette(
-        routes=[Mount(VERSION, routes=resources), Mount("/", StaticFiles(directory=PAGE, html=True))]
+    routes += [
+        Route(action.path, actor(action, source, gatekeeper, replays), methods=["POST"]) for action in ACTIONS
+    ]
+    routes.append(Route("/self", _self(gatekeeper), methods=["GET"]))
+    if isinstance(source, Streams):
+        stream = streamer(source, gatekeeper, seats if seats is not None else Seats())
+        routes.append(Route("/stream", stream, methods=["GET"]))
+    page = Mount("/", StaticFiles(directory=PAGE, html=True))
+    app = Starlette(
+        routes=[*more, Mount(VERSION, routes=routes), page],
+        exception_handlers={HTTPException: _said, Exception: _broken},
     )
+    return Guard(app, hosts, VERSION)
 
 
 def _reader(
     resource: Resource, source: Source, gatekeeper: Gatekeeper
 ) -> Callable[[Request], Awaitable[Response]]:
     async def read(request: Request) -> Response:
-        caller = await gatekeeper.caller(request)
-        if caller is None:
-            return problem(401, "nobody is known to ask")
+        caller = await known(gatekeeper, request, "read")
+        if isinstance(caller, Response):
+            return caller
         try:
             asked = request_of(resource, {**request.query_params, **request.path_params})
         except msgspec.ValidationError as error:
@@ -84,6 +102,16 @@ def _reader(
     return read
 
 
+def _self(gatekeeper: Gatekeeper) -> Callable[[Request], Awaitable[Response]]:
+    async def tell(request: Request) -> Response:
+        caller = await known(gatekeeper, request, "read")
+        if isinstance(caller, Response):
+            return caller
+        return json(Self(caller.user, tuple(sorted(caller.scopes))))
+
+    return tell
+
+
 def _told(reply: Reply) -> Response:
     found = reply.found if reply.found is not None else reply.status
     if reply.outcome != "accepted" or found is None:
@@ -92,10 +120,13 @@ def _told(reply: Reply) -> Response:
     return json(Answer(reply.as_of, data, reply.reason, reply.silent_since))
 
 
-def json(data: msgspec.Struct, status: int = 200, media_type: str = "application/json") -> Response:
-    return Response(msgspec.json.encode(data), status, media_type=media_type)
+async def _said(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    found = problem(error.status_code, str(error.detail))
+    found.headers.update(error.headers or {})
+    return found
 
 
-def problem(status: int, detail: str) -> Response:
-    titles = {400: "Not a request", 401: "Not known", 403: "Not allowed", 404: "Not there", 503: "No answer"}
-    return json(Problem(titles.get(status, "Failed"), status, detail), status, "application/problem+json")
+async def _broken(request: Request, error: Exception) -> Response:
+    """What went wrong stands in the log alone."""
+    return problem(500, "the interface failed at this request")

@@ -26,11 +26,16 @@ class Caller:
     itself: bool = False
 
 
+class NotAsked(Failure):
+    """The daemon was not asked at all, so that nothing was done."""
+
+
 class Source(Protocol):
     """What answers requests."""
 
     async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
-        """The answer, as far as the caller's user may know it; :class:`Failure` if there is none."""
+        """The answer, as far as the caller's user may know it; :class:`Failure` if there is none,
+        :class:`NotAsked` if the daemon was not even reached."""
         ...
 
 
@@ -51,14 +56,21 @@ class DaemonSource:
     async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
         try:
             async with self._turns, asyncio.timeout(self.timeout):
-                return await self._asked(request if caller.itself else OnBehalf(caller.user, request))
+                operator = "operator" in caller.scopes
+                return await self._asked(
+                    request if caller.itself else OnBehalf(caller.user, request, operator)
+                )
         except TimeoutError as error:
             raise Failure(f"the daemon does not answer within {self.timeout:g} s") from error
         except OSError as error:
-            raise Failure(f"no daemon answers at {self.socket}: {error.strerror or error}") from error
+            raise Failure(f"the daemon at {self.socket} went away: {error.strerror or error}") from error
 
     async def _asked(self, request: AnyRequest | OnBehalf) -> Reply:
-        reader, writer = await asyncio.open_unix_connection(self.socket, limit=protocol.MAX_REPLY + 1)
+        try:
+            reader, writer = await asyncio.open_unix_connection(self.socket, limit=protocol.MAX_REPLY + 1)
+        except OSError as error:
+            text = f"no daemon answers at {self.socket}: {error.strerror or error}"
+            raise NotAsked(text) from error
         try:
             writer.write(protocol.write(request))
             await writer.drain()

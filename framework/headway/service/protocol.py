@@ -213,11 +213,13 @@ AnyRequest = Elastic | Reserve | Unreserve | Plugin | AtOnce | Question
 
 class OnBehalf(_Request, frozen=True):
     """What a user asks through another program that knows who the user is: ``headway serve``. The daemon
-    takes this from root, its own user and ``service.speakers`` alone, and serves it as if the user had asked,
-    but never as root or as itself."""
+    takes this from root, its own user and ``service.speakers``, and from each user for itself. It serves it
+    as if the user had asked, but never as root or as the daemon's user."""
 
     user: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
     asked: AnyRequest
+    #: False: without the rights of an operator, also if the user is an operator.
+    operator: bool = True
 
 
 class Follow(_Request, frozen=True):

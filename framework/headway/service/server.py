@@ -312,10 +312,12 @@ class Server:
             request = None
             wrong = f"not a request: {error}"
         itself = client.uid in (0, os.geteuid())
-        if isinstance(request, protocol.OnBehalf) and (itself or speaker in self._speakers):
-            user, request = request.user, request.asked
-            operator = user in self._operators
-            who: Hashable = user
+        speaks = itself or speaker in self._speakers
+        if isinstance(request, protocol.OnBehalf) and (speaks or request.user == speaker):
+            user = request.user
+            operator = user in self._operators and request.operator
+            who: Hashable = user if speaks else client.uid
+            request = request.asked
         else:
             user, who = speaker, client.uid
             operator = itself or user in self._operators
@@ -335,7 +337,7 @@ class Server:
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))
         if not isinstance(request, protocol.AtOnce | protocol.Question):
-            through = {"through": speaker} if who is user else {}
+            through = {"through": speaker} if speaks and who is user else {}
             asked = msgspec.to_builtins(request)
             self._log.info("request", by=user, operator=operator, asked=asked, **through)
         client.future.add_done_callback(lambda _: self._came(client))

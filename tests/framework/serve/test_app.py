@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import pytest
-from starlette.requests import Request
 from starlette.testclient import TestClient
+from web import JOBS, ByHeader, Told
+from web import client as client_of
 
 from headway.errors import Failure
-from headway.inquiry.reports import JobPage, JobReport
 from headway.serve.app import make_app
 from headway.serve.resources import RESOURCES
 from headway.serve.source import Caller
@@ -19,31 +16,8 @@ from headway.service import protocol as p
 ALICE = Caller("alice")
 
 
-@dataclass
-class Told:
-    """A source that says one thing, and what it was asked."""
-
-    reply: p.Reply | Failure
-    asked: list[tuple[Any, Caller]] = field(default_factory=list)
-
-    async def ask(self, request: p.AnyRequest, caller: Caller) -> p.Reply:
-        self.asked.append((request, caller))
-        if isinstance(self.reply, Failure):
-            raise self.reply
-        return self.reply
-
-
-class ByHeader:
-    async def caller(self, request: Request) -> Caller | None:
-        user = request.headers.get("test-user")
-        return Caller(user) if user else None
-
-
 def client(source: Told, user: str = "alice") -> TestClient:
-    return TestClient(make_app(source, ByHeader()), headers={"test-user": user} if user else {})
-
-
-JOBS = JobPage((JobReport("7", "main", "pending", 4, 60.0, 60.0, 1.0, name="<b>x</b>"),))
+    return client_of(make_app(source, ByHeader()), {"test-user": user} if user else None)
 
 
 def test_a_resource_is_a_request_in_the_users_name() -> None:
@@ -91,3 +65,22 @@ def test_nobody_and_no_daemon() -> None:
 def test_every_question_of_the_socket_is_a_resource() -> None:
     questions = {p.Status, *p.Question.__args__}
     assert {resource.request for resource in RESOURCES} == questions
+
+
+def test_the_user_is_told_as_whom_it_is_known() -> None:
+    assert client(Told()).get("/v1/self").json() == {"user": "alice", "scopes": ["read"]}
+
+
+def test_a_way_that_allows_no_reading_reads_nothing() -> None:
+    source = Told()
+    asking = client_of(make_app(source, ByHeader("user")), {"test-user": "alice"})
+    assert asking.get("/v1/jobs").status_code == 403
+    assert not source.asked
+
+
+@pytest.mark.parametrize("path", ["/v1/none", "/v1", "/v1/", "/none", "/v1/jobs/7/8"])
+def test_what_is_not_there_is_a_problem_too(path: str) -> None:
+    answer = client(Told()).get(path)
+    assert answer.status_code == 404
+    assert answer.json()["title"] == "Not there"
+    assert client(Told()).post("/v1/jobs", json={}).status_code == 405

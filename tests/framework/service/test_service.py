@@ -201,6 +201,25 @@ def test_a_speaker_asks_on_behalf_of_others_and_nobody_else_does(daemon: Callabl
     assert (refused.outcome, "service.speakers" in refused.reason) == ("refused", True)
 
 
+def test_each_user_may_ask_for_itself_and_leave_an_operators_rights_out(
+    daemon: Callable[..., Daemon],
+) -> None:
+    """As a token of an operator does that has not the scope."""
+    ours = daemon(submitted(user="alice"), speakers=["uid:777"], operators=["uid:12345", "bob"])
+    request = p.Elastic("a", "ET", 50)
+    assert ours.ask(p.OnBehalf("bob", request, operator=False), uid=777).outcome == "refused"
+    assert ours.ask(p.OnBehalf("uid:12345", request, operator=False), uid=OTHER).outcome == "refused"
+    assert ours.ask(p.OnBehalf("uid:12345", request), uid=OTHER).outcome == "accepted"
+    assert ours.ask(p.OnBehalf("root", p.Status()), uid=OTHER).outcome == "refused"
+
+
+def test_a_user_that_asks_for_itself_has_no_more_requests(daemon: Callable[..., Daemon]) -> None:
+    ours = daemon(submitted(), limits=Limits(Allowance(2, 0.001), Allowance(2, 0.001)))
+    itself = p.OnBehalf(f"uid:{OTHER}", p.Status())
+    asked = [ours.ask(one, uid=OTHER).outcome for one in (p.Status(), itself, itself)]
+    assert asked == ["accepted", "accepted", "failed"]
+
+
 def test_what_a_speaker_asks_counts_for_the_user(daemon: Callable[..., Daemon]) -> None:
     ours = daemon(submitted(), speakers=["uid:777"], limits=Limits(Allowance(2, 0.001), Allowance(2, 0.001)))
     asked = [

@@ -1,0 +1,63 @@
+"""What tests of the interface share: a source that says one thing, and clients of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headway.errors import Failure
+from headway.inquiry.reports import JobPage, JobReport
+from headway.serve.connections import PEER
+from headway.serve.source import Caller
+from headway.service import protocol as p
+
+#: The name under which a client calls this machine.
+HOST = "http://localhost"
+JOBS = JobPage((JobReport("7", "main", "pending", 4, 60.0, 60.0, 1.0, name="<b>x</b>"),))
+ACCEPTED = p.Reply("accepted", found=JOBS, as_of=5.0)
+
+
+@dataclass
+class Told:
+    """A source that says one thing, and what it was asked."""
+
+    reply: p.Reply | Failure = ACCEPTED
+    asked: list[tuple[Any, Caller]] = field(default_factory=list)
+
+    async def ask(self, request: p.AnyRequest, caller: Caller) -> p.Reply:
+        self.asked.append((request, caller))
+        if isinstance(self.reply, Failure):
+            raise self.reply
+        return self.reply
+
+
+class ByHeader:
+    """Believes what the client says."""
+
+    def __init__(self, *scopes: str) -> None:
+        self.scopes = frozenset(scopes or ("read",))
+
+    async def caller(self, request: Request) -> Caller | None:
+        user = request.headers.get("test-user")
+        return Caller(user, self.scopes) if user else None
+
+
+@dataclass(frozen=True)
+class FromUid:
+    """An application whose clients all connect through a Unix socket, as one user."""
+
+    app: ASGIApp
+    uid: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"] = {PEER: self.uid}
+        await self.app(scope, receive, send)
+
+
+def client(app: ASGIApp, headers: Mapping[str, str] | None = None, host: str = HOST) -> TestClient:
+    return TestClient(app, host, headers=dict(headers or {}), follow_redirects=False)
