@@ -20,8 +20,6 @@ from headway.service.server import peer_uid
 
 #: Bytes of a request's line and headers, at most: a plugin's question has 12 KiB of text.
 MAX_HEAD = 20 * 1024
-#: Seconds in which a client takes what was written for it.
-_READS_WITHIN = 30.0
 #: The key in a request's ``state`` under which the user at the other end stands.
 PEER = "peer_uid"
 
@@ -35,6 +33,8 @@ class Room:
     most_each: int = 300
     #: Seconds in which a client sends a whole request.
     patience: float = 10.0
+    #: Seconds in which it takes what was written for it.
+    reads_within: float = 30.0
     #: Of these, as many as there may be in all: proxies, which have those of many users.
     shared: Callable[[Hashable], bool] = lambda _: False
     _taken: Counter[Hashable] = field(default_factory=Counter, init=False)
@@ -81,7 +81,7 @@ class _Connection(H11Protocol):
         if not self._room.take(peer):
             transport.write(_BUSY)
             transport.close()
-            self._sending = self.loop.call_later(_READS_WITHIN, transport.abort)
+            self._sending = self.loop.call_later(self._room.reads_within, transport.abort)
             return
         self._peer = peer
         self._wait()
@@ -139,7 +139,7 @@ class _Connection(H11Protocol):
     def _leave_soon(self) -> None:
         """What waits for the client to read it does not wait for ever."""
         if self._sending is None:
-            self._sending = self.loop.call_later(_READS_WITHIN, self.transport.abort)
+            self._sending = self.loop.call_later(self._room.reads_within, self.transport.abort)
 
     @staticmethod
     def _stop(timer: asyncio.TimerHandle | None) -> None:

@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -76,7 +76,7 @@ class Serving:
             servers, said = [], []
             for address, listener in zip(addresses, listeners, strict=True):
                 tls = certificate if address.path is None else None
-                servers.append((_Server(_configured(app, room, tls)), listener))
+                servers.append((Server(configured(app, room, tls)), listener))
                 said.append(self._said(address, ways, tls is not None))
 
             async def serve() -> None:
@@ -123,7 +123,7 @@ class Serving:
         _raise_file_limit(limits.connections + _FILES)
         shared = ways.proxy.is_peer if ways.proxy is not None else None
         room = Room(limits.connections, limits.connections_each, limits.patience)
-        return room if shared is None else Room(room.most, room.most_each, room.patience, shared)
+        return room if shared is None else replace(room, shared=shared)
 
     def _said(self, address: Address, ways: Ways, tls: bool) -> str:
         if address.path is not None:
@@ -137,10 +137,13 @@ class Serving:
         )
 
 
-def _configured(app: object, room: Room, tls: TlsConfig | None) -> uvicorn.Config:
+def configured(app: object, room: Room, tls: TlsConfig | None) -> uvicorn.Config:
+    """How uvicorn serves an application."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         http=connections_in(room), ws="none", lifespan="off", log_config=None, access_log=False,
+        # What clients send that is no HTTP is no event for the log.
+        log_level="error",
         # Who asks is decided here: no header of a client's names its address.
         proxy_headers=False, server_header=False, backlog=BACKLOG, timeout_graceful_shutdown=_GRACE,
         h11_max_incomplete_event_size=MAX_HEAD,
@@ -149,15 +152,15 @@ def _configured(app: object, room: Room, tls: TlsConfig | None) -> uvicorn.Confi
     )  # fmt: skip
 
 
-class _Server(uvicorn.Server):
-    """One of several, which share the process's signals."""
+class Server(uvicorn.Server):
+    """A server of several, which share the process's signals."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
 
-async def _serve(servers: Sequence[tuple[_Server, socket.socket]], say: Callable[[], None]) -> None:
+async def _serve(servers: Sequence[tuple[Server, socket.socket]], say: Callable[[], None]) -> None:
     """Until a signal comes, or one of them ends; then all end. ``say``: called when signals are heard."""
 
     def end() -> None:
