@@ -18,6 +18,7 @@ from headway.errors import Failure
 from headway.serve.actions import ACTIONS, Replays, actor
 from headway.serve.asking import Gatekeeper, known
 from headway.serve.guard import LOCAL, Guard
+from headway.serve.openapi import Self, description
 from headway.serve.problems import json, problem
 from headway.serve.resources import RESOURCES, Resource, request_of
 from headway.serve.source import Source
@@ -44,13 +45,6 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     silent_since: float | None = None
 
 
-class Self(msgspec.Struct, frozen=True):
-    """The user that asks, as this interface knows it, and what the way here allows."""
-
-    user: str
-    scopes: tuple[str, ...]
-
-
 def make_app(
     source: Source,
     gatekeeper: Gatekeeper,
@@ -71,6 +65,7 @@ def make_app(
         Route(action.path, actor(action, source, gatekeeper, replays), methods=["POST"]) for action in ACTIONS
     ]
     routes.append(Route("/self", _self(gatekeeper), methods=["GET"]))
+    routes.append(Route("/openapi.json", _describe, methods=["GET"]))
     if isinstance(source, Streams):
         stream = streamer(source, gatekeeper, seats if seats is not None else Seats())
         routes.append(Route("/stream", stream, methods=["GET"]))
@@ -90,7 +85,7 @@ def _reader(
         if isinstance(caller, Response):
             return caller
         try:
-            asked = request_of(resource, {**request.query_params, **request.path_params})
+            asked = request_of(resource, request.query_params.multi_items(), request.path_params)
         except msgspec.ValidationError as error:
             return problem(400, str(error))
         try:
@@ -110,6 +105,10 @@ def _self(gatekeeper: Gatekeeper) -> Callable[[Request], Awaitable[Response]]:
         return json(Self(caller.user, tuple(sorted(caller.scopes))))
 
     return tell
+
+
+async def _describe(request: Request) -> Response:
+    return Response(description(VERSION), media_type="application/json")
 
 
 def _told(reply: Reply) -> Response:

@@ -6,10 +6,14 @@ interface's description is made from the same structs as the socket's.
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
+import msgspec.inspect
 
 from headway.inquiry import reports
 from headway.journal.starts_report import StartsReport
@@ -46,7 +50,44 @@ RESOURCES = (
 )
 
 
-def request_of(resource: Resource, given: dict[str, Any]) -> protocol.Status | protocol.Question:
-    """The request that path and query name: text by field. :class:`msgspec.ValidationError` says what is
-    wrong with it."""
+def request_of(
+    resource: Resource, query: Iterable[tuple[str, str]], path: Mapping[str, str]
+) -> protocol.Status | protocol.Question:
+    """The request that path and query name: text by field. A list is a field that stands several times; an
+    amount of something is ``NAME:COUNT``. :class:`msgspec.ValidationError` says what is wrong with it."""
+    lists = lists_of(resource.request)
+    given: dict[str, Any] = dict(path)
+    for name, text in query:
+        if name in lists:
+            given.setdefault(name, []).append(_amount(name, text) if lists[name] is Listed.AMOUNTS else text)
+        elif name in given:
+            raise msgspec.ValidationError(f"Expected `{name}` once")
+        else:
+            given[name] = text
     return msgspec.convert(given, resource.request, strict=False)
+
+
+class Listed(enum.Enum):
+    """What a list in a request has."""
+
+    WORDS = enum.auto()
+    AMOUNTS = enum.auto()
+
+
+@cache
+def lists_of(request: type[msgspec.Struct]) -> Mapping[str, Listed]:
+    """The fields of a request that are lists, and of what."""
+    told = msgspec.inspect.type_info(request)
+    assert isinstance(told, msgspec.inspect.StructType)
+    return {
+        one.name: Listed.WORDS if isinstance(one.type.item_type, msgspec.inspect.StrType) else Listed.AMOUNTS
+        for one in told.fields
+        if isinstance(one.type, msgspec.inspect.VarTupleType)
+    }
+
+
+def _amount(field: str, text: str) -> tuple[str, str]:
+    name, colon, count = text.rpartition(":")
+    if not colon:
+        raise msgspec.ValidationError(f"Expected NAME:COUNT, got {text!r} - at `$.{field}`")
+    return name, count

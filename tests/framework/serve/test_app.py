@@ -45,6 +45,13 @@ def test_a_part_of_the_path_is_a_field() -> None:
         ("/v1/jobs?count=x", 400, "$.count"),
         ("/v1/jobs?colour=red", 400, "colour"),
         ("/v1/jobs?count=0", 400, ">= 1"),
+        ("/v1/jobs?count=1&count=2", 400, "`count` once"),
+        ("/v1/jobs/7?job=8", 400, "`job` once"),
+        ("/v1/holes?gres_per_node=gpu", 400, "NAME:COUNT"),
+        ("/v1/holes?gres_per_node=gpu:x", 400, "gres_per_node"),
+        ("/v1/holes?seconds=nan", 400, "seconds"),
+        ("/v1/holes?seconds=1e999", 400, "seconds"),
+        ("/v1/jobs?request=status", 400, "request"),
     ],
 )
 def test_what_is_no_request_is_not_asked(path: str, code: int, said: str) -> None:
@@ -52,6 +59,13 @@ def test_what_is_no_request_is_not_asked(path: str, code: int, said: str) -> Non
     answer = client(source).get(path)
     assert answer.status_code == code and said in answer.json()["detail"]
     assert not source.asked
+
+
+def test_a_list_is_a_field_several_times() -> None:
+    source = Told()
+    client(source).get("/v1/holes?nodes=2&features=a&features=b&gres_per_node=gpu:a100:4&licences=x:1")
+    wanted = p.Holes(nodes=2, features=("a", "b"), gres_per_node=(("gpu:a100", 4),), licences=(("x", 1),))
+    assert source.asked == [(wanted, ALICE)]
 
 
 def test_nobody_and_no_daemon() -> None:
