@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from starlette.requests import Request
@@ -12,7 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headway.errors import Failure
 from headway.inquiry.reports import JobPage, JobReport
-from headway.serve.connections import PEER
+from headway.serve.addresses import Address, bound
+from headway.serve.connections import PEER, Room
+from headway.serve.running import Server, configured
 from headway.serve.source import Caller
 from headway.service import protocol as p
 
@@ -57,6 +63,21 @@ class FromUid:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"] = {PEER: self.uid}
         await self.app(scope, receive, send)
+
+
+@contextmanager
+def served(app: ASGIApp, path: Path, room: Room | None = None) -> Iterator[Server]:
+    """The application at a Unix socket, served by a thread."""
+    listener = bound(Address(path=path), 0o600)
+    server = Server(configured(app, room if room is not None else Room(), None))
+    thread = Thread(target=lambda: asyncio.run(server.serve([listener])))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join()
+        path.unlink(missing_ok=True)
 
 
 def client(app: ASGIApp, headers: Mapping[str, str] | None = None, host: str = HOST) -> TestClient:
