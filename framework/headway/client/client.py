@@ -63,6 +63,8 @@ class Answer(msgspec.Struct, Generic[Found], frozen=True):
     as_of: float | None = None
     #: What is missing, or may be.
     remark: str = ""
+    #: Since when the daemon has not answered (absolute seconds), if this is the last that is known of it.
+    silent_since: float | None = None
 
 
 class Client:

@@ -94,6 +94,10 @@ def _read(resource: Resource, fields: Mapping[str, Any], ref_of: Mapping[Any, Sc
             },
             "data": ref_of[resource.shape],
             "remark": {"type": "string", "description": "what is missing, or may be"},
+            "silent_since": {
+                "type": ["number", "null"],
+                "description": "since when the daemon has not answered, if this is the last that is known",
+            },
         },
         "required": ["as_of", "data"],
     }
