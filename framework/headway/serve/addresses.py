@@ -5,12 +5,11 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from headway.errors import Failure, UserError
-from headway.service.server import MAX_PATH
+from headway.service.listening import listen_at
 
 #: Connections that wait to be taken.
 BACKLOG = 512
@@ -52,10 +51,8 @@ def address_of(text: str) -> Address:
     """An address of ``serve.listen``; :class:`UserError` says what is wrong with it."""
     if text.startswith("unix:"):
         path = Path(text.removeprefix("unix:"))
-        if not path.is_absolute() or len(str(path).encode()) > MAX_PATH:
-            raise UserError(
-                f"serve.listen: expected unix: and a whole path of at most {MAX_PATH} bytes, found {text!r}"
-            )
+        if not path.is_absolute():
+            raise UserError(f"serve.listen: expected unix: and a whole path, found {text!r}")
         return Address(path=path)
     found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})", text)
     if found is None or int(found[3]) > 65535:
@@ -68,10 +65,13 @@ def address_of(text: str) -> Address:
 
 def bound(address: Address, mode: int) -> socket.socket:
     """A socket that listens there; ``mode``: of a Unix socket's file. :class:`Failure` if it cannot."""
+    where = f"serve.listen: {address}"
+    if address.path is not None:
+        return listen_at(address.path, where, "another process listens there", mode=mode, backlog=BACKLOG)
     try:
-        return _bound_path(address.path, mode) if address.path is not None else _bound_port(address)
+        return _bound_port(address)
     except OSError as error:
-        raise Failure(f"serve.listen: {address}: cannot be bound: {error.strerror or error}") from error
+        raise Failure(f"{where}: cannot be bound: {error.strerror or error}") from error
 
 
 def _bound_port(address: Address) -> socket.socket:
@@ -87,35 +87,3 @@ def _bound_port(address: Address) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-def _bound_path(path: Path, mode: int) -> socket.socket:
-    _clear(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(str(path))
-        # Nobody can connect before it listens, so that the mode is right by then.
-        path.chmod(mode)
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def _clear(path: Path) -> None:
-    """Take away the socket of a process that was killed."""
-    try:
-        kind = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(kind):
-        raise UserError(f"serve.listen: unix:{path}: expected a path for a socket, found another file")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            path.unlink(missing_ok=True)
-            return
-    raise Failure(f"serve.listen: unix:{path}: another process listens there")

@@ -13,7 +13,6 @@ import os
 import pwd
 import selectors
 import socket
-import stat
 import struct
 import threading
 import time
@@ -27,11 +26,12 @@ from typing import Any
 import msgspec
 import structlog
 
-from headway.errors import Failure, HeadwayError, UserError
+from headway.errors import Failure, HeadwayError
 from headway.service import protocol
 from headway.service.asked import Asked
 from headway.service.following import Following, Link
 from headway.service.limits import Limits
+from headway.service.listening import listen_at
 from headway.service.peer import Peer
 from headway.service.protocol import Reply
 
@@ -44,8 +44,6 @@ MAX_PER_SPEAKER = 48
 _SCOLD_PAUSE = 60.0
 #: Between two looks whether the socket is still there, seconds.
 LOOK_AFTER = 5.0
-#: What the kernel takes for the path of a Unix socket, bytes.
-MAX_PATH = 107
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -85,7 +83,9 @@ class Bound:
     @classmethod
     def to(cls, path: Path) -> Bound:
         """Raises what :class:`Server` does."""
-        listener = _listen(path)
+        # Every user may ask; what is done depends on the asking user.
+        listener = listen_at(path, f"service.socket: {path}", "another daemon answers there")
+        listener.setblocking(False)
         try:
             return cls(listener, os.stat(path))
         except OSError as error:
@@ -427,44 +427,3 @@ class Server:
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(client.connection)
         client.connection.close()
-
-
-def _listen(path: Path) -> socket.socket:
-    if len(os.fsencode(path)) > MAX_PATH:
-        raise UserError(
-            f"service.socket: {path}: expected a path of at most {MAX_PATH} bytes, which is what the system "
-            f"takes for a socket; found one of {len(os.fsencode(path))}"
-        )
-    _clear(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(str(path))
-        # Every user may ask; what is done depends on the asking user.
-        path.chmod(0o666)
-        listener.listen(64)
-        listener.setblocking(False)
-    except OSError as error:
-        listener.close()
-        raise Failure(f"service.socket: {path}: cannot be bound: {error.strerror or error}") from error
-    return listener
-
-
-def _clear(path: Path) -> None:
-    """Take away the socket of a daemon that was killed."""
-    try:
-        kind = path.lstat().st_mode
-    except OSError:
-        return
-    if not stat.S_ISSOCK(kind):
-        raise UserError(f"service.socket: {path}: expected a path for a socket, found another file")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
-            return
-        except OSError as error:
-            raise Failure(f"service.socket: {path}: cannot be used: {error.strerror or error}") from error
-    raise Failure(f"service.socket: {path}: another daemon answers there")
