@@ -183,6 +183,12 @@ class Browser:
         """What is on the screen, as PNG."""
         file.write_bytes(base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"]))
 
+    def busy(self) -> float:
+        """Seconds of processor time that the page's thread has taken."""
+        self._call("Performance.enable", timeDomain="threadTicks")
+        metrics = self._call("Performance.getMetrics")["metrics"]
+        return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
     def memory(self) -> int:
         """Bytes of the page's heap, after a collection."""
         self._call("HeapProfiler.collectGarbage")

@@ -75,7 +75,7 @@ export class Live {
 
   async items(body) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "", item = { event: "message", data: [] };
+    let rest = "", item = { event: "message", data: [], id: this.id };
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
@@ -83,14 +83,16 @@ export class Live {
       rest = lines.pop();
       for (const line of lines) {
         if (line === "") {
+          // Of an item that was cut off nothing counts, its number either.
+          this.id = item.id;
           if (item.data.length) this.told(item);
-          item = { event: "message", data: [] };
+          item = { event: "message", data: [], id: this.id };
           continue;
         }
         const [, name, text] = /^([^:]*):? ?(.*)$/.exec(line);
         if (name === "data") item.data.push(text);
         else if (name === "event") item.event = text;
-        else if (name === "id") this.id = text;
+        else if (name === "id") item.id = text;
       }
     }
   }

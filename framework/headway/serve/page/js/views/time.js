@@ -22,6 +22,13 @@ function plots() {
   return library;
 }
 
+/** A time below a chart, as short as the step between two allows. */
+function tick(seconds, step) {
+  const date = new Date(seconds * 1000);
+  if (step >= 86400) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  return date.toLocaleTimeString("en-GB").slice(0, step < 60 ? 8 : 5);
+}
+
 /** A figure with a chart: lines {label, values} over times. */
 class Chart {
   constructor(title, unit) {
@@ -36,20 +43,22 @@ class Chart {
 
   show(uPlot, times, lines, said) {
     fill(this.said, said);
-    const shape = JSON.stringify(lines.map(({ label }) => label));
-    const data = [times, ...lines.map(({ values }) => values)];
+    const shape = JSON.stringify([times.length > 1, lines.map(({ label }) => label)]);
+    // uPlot gives a single point half a year.
+    const alone = times.length === 1;
+    const data = [alone ? [times[0] - 60, times[0]] : times, ...lines.map(({ values }) => (alone ? [null, ...values] : values))];
     if (this.plot && this.shape === shape) { this.plot.setData(data); return; }
     this.drop();
     this.shape = shape;
     const tone = () => colours(), axis = { stroke: () => tone()["ink-2"], grid: { stroke: () => tone().line, width: 1 }, ticks: { stroke: () => tone().line, width: 1 } };
     this.plot = new uPlot({
       width: Math.max(200, this.place.clientWidth), height: 210, cursor: { y: false },
-      scales: { x: { range: (_, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_, low, high) => [0, Math.max(high || 0, 1) * 1.05] } },
-      axes: [{ ...axis, values: (_, ticks) => ticks.map((t) => brief(t).replace(/:00$/, "")) },
+      scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, 1) * 1.05] } },
+      axes: [{ ...axis, values: (_, ticks, __, ___, step) => ticks.map((t) => tick(t, step)) },
         { ...axis, size: 72, values: (_, ticks) => ticks.map(this.unit) }],
       series: [{ label: zone(), value: (_, t) => (t ? brief(t) : "") }, ...lines.map(({ label }, place) => ({
         label, width: 2, dash: DASHES[place % DASHES.length], stroke: () => tone()[`series-${(place % 8) + 1}`],
-        value: (_, value) => (value === null || value === undefined ? "" : this.unit(value)), points: { show: times.length < 3 },
+        value: (_, value) => (value === null || value === undefined ? "" : this.unit(value)), points: { show: alone },
       }))],
     }, data, this.place);
     this.plot.root.querySelector("canvas").setAttribute("aria-hidden", "true");
