@@ -139,6 +139,29 @@ def test_filters_are_in_the_address(browser: Browser, site: Site, address: str) 
     assert (asked.status, asked.user, asked.first) == ("running", "user1", 0)
 
 
+def test_all_jobs_are_sorted_not_those_of_a_page(browser: Browser) -> None:
+    site = Site(waiting=600, running=0)
+    with served(site) as address:
+        browser.view(address + "#/queue", "queue")
+        row = "document.querySelector('#view tbody tr').dataset.key"
+        assert browser.run(row) == "100000"
+        head = (
+            "[...document.querySelectorAll('thead button')].find(one => one.textContent.startsWith('Proc'))"
+        )
+        browser.run(head + ".click()")
+        browser.wait(head + ".closest('th').getAttribute('aria-sort') === 'ascending'")
+        browser.run(head + ".click()")
+        browser.wait(head + ".closest('th').getAttribute('aria-sort') === 'descending'")
+        assert browser.run(row) == "100003"
+        for _ in range(5):
+            before = browser.run(row)
+            browser.press("n")
+            browser.wait(f"{row} !== {before!r}")
+        sizes = "[...document.querySelectorAll('#view td.c-size')].map(one => one.textContent).join()"
+        assert set(browser.run(sizes).split(",")) == {"8"}
+        assert "Jobs 501 to 600 of 600" in browser.run("document.getElementById('view').innerText")
+
+
 def test_it_goes_on_without_the_daemon(browser: Browser) -> None:
     site = Site()
     with served(site) as address:

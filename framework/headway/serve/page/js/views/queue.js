@@ -1,13 +1,27 @@
 // The queue: why each job waits, and when it is planned to start.
 
-import { Refused, ask } from "../api.js";
+import { Refused, all, ask } from "../api.js";
 import { el, fill, jobLink, linked } from "../dom.js";
 import { memory } from "../memory.js";
 import { Table } from "../table.js";
 import { STATUS, brief, count, number, percent, span, whole, zone } from "../words.js";
 
 const PAGE = 100;
+/** So many jobs are read to be sorted, and again after so many seconds. */
+const SORTED = 20000, SORT_AGAIN = 30;
 const FIELDS = ["pool", "status", "user", "account", "qos", "name"];
+
+const fieldOf = { planned_start: (job) => job.started ?? job.planned_start };
+
+/** By a field ("-" before it: the largest first); jobs without it come last. */
+function inOrder(jobs, by) {
+  const name = by.replace(/^-/, ""), turn = by.startsWith("-") ? -1 : 1, of = fieldOf[name] || ((job) => job[name]);
+  const absent = (value) => value === null || value === undefined || value === "";
+  return jobs.map((job) => [of(job), job]).sort(([a], [b]) => {
+    if (absent(a) || absent(b)) return absent(a) - absent(b);
+    return a < b ? -turn : a > b ? turn : 0;
+  }).map(([, job]) => job);
+}
 
 const time = (seconds) => (seconds === null || seconds === undefined ? ""
   : el("time", { datetime: new Date(seconds * 1000).toISOString(), title: whole(seconds) }, brief(seconds)));
@@ -56,6 +70,7 @@ export function make(root, { parameters, remember }) {
   const wanted = Object.fromEntries(FIELDS.map((name) => [name, parameters.get(name) || ""]));
   let first = Number(parameters.get("first")) || 0, sort = parameters.get("sort") || "";
   let mine = parameters.get("mine") === "true", next = null, asOf = Date.now() / 1000;
+  let ordered = null;
   const before = [];
 
   const pools = el("ul", { class: "tiles" });
@@ -117,17 +132,35 @@ export function make(root, { parameters, remember }) {
     fill(shown, error.message);
   };
 
+  /** A page in the order of the queues; of another order all jobs are read first. */
+  async function read(signal) {
+    if (!sort) {
+      ordered = null;
+      const answer = await ask("jobs", { ...wanted, mine, first: first || "", count: PAGE }, signal);
+      return { ...answer, jobs: answer.data.jobs, next: answer.data.next ?? null, more: "" };
+    }
+    const what = JSON.stringify([wanted, sort, mine]);
+    if (ordered?.what !== what || performance.now() - ordered.at > SORT_AGAIN * 1000) {
+      const told = (done) => { if (ordered?.what !== what) fill(shown, `Reading: ${count(done, "job")}`); };
+      const found = await all("jobs", { ...wanted, mine }, "jobs", { signal, most: SORTED, told });
+      ordered = { ...found, what, at: performance.now(), items: inOrder(found.items, sort) };
+    }
+    const last = first + PAGE;
+    return { ...ordered, jobs: ordered.items.slice(first, last), next: last < ordered.items.length ? last : null,
+      more: ordered.complete ? ` of ${number(ordered.items.length)}` : `, sorted among the first ${number(ordered.items.length)}` };
+  }
+
   async function ask_(signal) {
     const asked = JSON.stringify([wanted, sort, mine, first]);
-    const answer = await ask("jobs", { ...wanted, sort, mine, first: first || "", count: PAGE }, signal);
+    const answer = await read(signal);
     if (asked !== JSON.stringify([wanted, sort, mine, first])) return;
-    const { jobs, total } = answer.data;
-    next = answer.data.next ?? null;
+    const { jobs, more } = answer;
+    next = answer.next;
     asOf = answer.asOf || Date.now() / 1000;
     table.show(jobs);
     table.sorted(sort);
     fill(shown, jobs.length ? `Jobs ${number(first + 1)} to ${number(first + jobs.length)}`
-      + (total ? ` of ${number(total)}` : next === null ? ", the last" : "") : "");
+      + (more || (next === null ? ", the last" : "")) : "");
     previous.hidden = first === 0;
     following.hidden = next === null;
     remark.hidden = !answer.remark;
