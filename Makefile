@@ -93,8 +93,10 @@ deb:
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo-out out
 
-# The README's picture: the demo's report as a browser shows it (needs Chromium).
-picture: $(VENV)/.installed
+# The pictures of the documentation: the demo's report and the page of a laboratory, as a browser shows them
+# (needs Chromium).
+picture: $(VENV)/.installed-test
+	$(BIN)/python tests/page_pictures.py "$(CURDIR)/docs/images"
 	$(BIN)/headway demo --out out/picture
 	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
 	    --disable-background-networking --disable-component-update --disable-sync --hide-scrollbars \

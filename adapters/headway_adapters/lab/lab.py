@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import time
@@ -13,7 +14,8 @@ from pathlib import Path
 import yaml
 
 from headway.adapter.user_side import Silence, UserSide, load_user_side
-from headway.errors import Failure
+from headway.errors import Failure, UserError
+from headway.inputs.extras import need_api
 from headway.service.client import ask
 from headway.service.protocol import Report, Status
 from headway_adapters.lab.stream import Arrival
@@ -22,6 +24,9 @@ from headway_adapters.lab.system import Access, LabSystem, Processes
 #: Seconds until the daemon must answer.
 _PATIENCE = 60.0
 _STEP = 0.2
+_HEADWAY = (sys.executable, "-c", "from headway.cli import main; main()")
+#: What ``headway serve --link`` prints, which lets in once.
+_LINK = re.compile(r"https?://\S+\?word=\S+")
 _SLEEPER = '#!/bin/sh\nexec /bin/sleep "$1"\n'
 
 
@@ -54,7 +59,8 @@ class Lab:
         access = self.system.start()
         user = load_user_side(access.adapter, {**self._options(access), "queue": access.queue})
         self._start_daemon(access)
-        self._tell_how_to_look(access)
+        page = self._start_page(access)
+        self._tell_how_to_look(access, page)
         program = self.folder / "sleep"
         program.write_text(_SLEEPER, encoding="utf-8")
         program.chmod(0o755)
@@ -90,8 +96,7 @@ class Lab:
             "service": {"socket": str(self._socket), "private": False},
         }, sort_keys=False), encoding="utf-8")  # fmt: skip
         words = [word for file in self.plan.plugin_files for word in ("--plugin", str(file.absolute()))]
-        program = [sys.executable, "-c", "from headway.cli import main; main()"]
-        argv = [*program, "run", "-c", str(config), *words]
+        argv = [*_HEADWAY, "run", "-c", str(config), *words]
         self.processes.start("headway", argv, self._environment(access))
         end = time.monotonic() + _PATIENCE
         while not self._report():
@@ -99,6 +104,24 @@ class Lab:
                 said = self.processes.tail("headway")
                 raise Failure(f"expected an answer of the daemon within {_PATIENCE:g} s; it said:\n{said}")
             time.sleep(_STEP)
+
+    def _start_page(self, access: Access) -> str:
+        """Serve the page on a free port of loopback: where it is, or why there is none."""
+        try:
+            need_api("the page")
+        except UserError as error:
+            return str(error)
+        config = str(self.folder / "headway.yaml")
+        argv = [*_HEADWAY, "serve", "-c", config, "--port", "0", "--link"]
+        self.processes.start("serve", argv, self._environment(access))
+        end = time.monotonic() + _PATIENCE
+        while (link := _LINK.search(self.processes.tail("serve"))) is None:
+            self.processes.check()
+            if time.monotonic() > end:
+                said = self.processes.tail("serve")
+                raise Failure(f"expected a link of the page within {_PATIENCE:g} s; it said:\n{said}")
+            time.sleep(_STEP)
+        return f"Page: {link[0]} (the link works once)"
 
     def _report(self) -> Report | None:
         """How the daemon is; None as long as it does not answer."""
@@ -123,7 +146,7 @@ class Lab:
             "PATH": os.pathsep.join([*commands, here, path]),
         }
 
-    def _tell_how_to_look(self, access: Access) -> None:
+    def _tell_how_to_look(self, access: Access, page: str) -> None:
         shell = self.folder / "env"
         exports = self._exports(access, "")
         path = exports.pop("PATH")
@@ -135,6 +158,7 @@ class Lab:
             f". {shlex.quote(str(shell))}", *access.commands, "headway status", "headway explain JOB",
         ):  # fmt: skip
             self._say(f"  {command}")
+        self._say(page)
         self._say(f"Folder: {self.folder}; it ends in {self.plan.length:.0f} s, or by Ctrl-C.")
 
     def _submit_and_watch(self, user: UserSide, jobs: Iterator[Arrival]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from waiting import HANG, until
@@ -68,6 +70,33 @@ class Laboratory:
 def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder whose path is short enough for sockets, and that other users can enter."""
     return tmp_path_factory.mktemp("l")
+
+
+def test_the_page_shows_the_jobs(short: Path) -> None:
+    lab = Laboratory(short, "pbs", "--for", "60s")
+    lab.until_said("Folder: ")
+    (link,) = re.findall(r"Page: (\S+) \(the link works once\)", lab.said)
+    with httpx.Client(follow_redirects=True, trust_env=False, timeout=HANG) as browser:
+        assert "<title>headway</title>" in browser.get(link).text
+        jobs = httpx.URL(link).join("/v1/jobs")
+        until(lambda: browser.get(jobs).json()["data"]["jobs"], "a job", said=lambda: lab.said)
+    lab.process.send_signal(signal.SIGTERM)
+    assert lab.ended() == 0, lab.said
+    assert lab.left() == []
+
+
+def test_without_the_extra_the_page_is_left_out(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if uvicorn was not installed."""
+    (short / "sitecustomize.py").write_text(
+        "import importlib.util as util\n"
+        "find = util.find_spec\n"
+        "util.find_spec = lambda name, *more: None if name == 'uvicorn' else find(name, *more)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(short))
+    lab = Laboratory(short, "pbs", "--for", "1s")
+    assert lab.ended() == 0, lab.said
+    assert "the page needs uvicorn, not installed here" in lab.said
+    assert "all processes are gone" in lab.said
 
 
 @pytest.mark.parametrize("system", ["pbs", "lsf"])

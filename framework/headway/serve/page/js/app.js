@@ -18,7 +18,7 @@ const OTHERS = ["job"];
 const place = document.getElementById("view");
 const away = document.getElementById("away");
 let shown = { view: null, name: "", abort: new AbortController() };
-let lost = null;
+let lost = null, user = "";
 
 // -- which view ------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ async function lookAtDaemon() {
 function tellStatus({ data, remark }) {
   const { cluster, mode, cycles, last_cycle: at, problems_in_all: problems = 0, outages = [] } = data;
   const problem = outages.length ? `${outages[0].cluster || "The batch system"} does not answer` : remark;
-  fill(document.getElementById("about"), el("b", {}, cluster), ` ${mode}`);
+  fill(document.getElementById("about"), el("b", {}, cluster), ` ${mode}`, user ? ` · as ${user}` : "");
   const state = document.getElementById("state");
   state.className = `state ${outages.length ? "bad" : problems ? "warn" : "good"}`;
   fill(state, el("span", { class: "dot", "aria-hidden": "true" }, outages.length ? "✕" : problems ? "!" : "✓"),
@@ -149,6 +149,7 @@ function askForToken(error) {
       return;
     }
     form.remove();
+    lookWhoAsks();
     live.stop();
     live.start();
     open();
@@ -207,5 +208,11 @@ const live = new Live(
   () => { lookAtDaemon(); refresh(); },
   (kind, data, id) => { memory.item(kind, data); if (kind === "daemon") lookAtDaemon(); shown.view?.item?.(kind, data, id); },
 );
+/** As whom the page asks; a refusal is told by the other questions. */
+async function lookWhoAsks() {
+  try { user = (await ask("self")).user || ""; } catch { user = ""; }
+}
+
+lookWhoAsks();
 live.start();
 open();
