@@ -23,7 +23,7 @@ from headway.errors import Failure
 from headway.serve.news import News
 from headway.serve.picture import Picture
 from headway.serve.reading import Readable, Reader
-from headway.serve.source import Caller, DaemonSource
+from headway.serve.source import Caller, DaemonSource, NotAsked
 from headway.serve.stream import DaemonItem, Item, Stream
 from headway.service import protocol
 from headway.service.changes import FORMAT, Begun, Change, read_change
@@ -70,7 +70,7 @@ class PictureSource:
             reply = Reader(picture, caller).answer(request)
             return reply if self.silent_since is None else self._with_a_word(reply, self.silent_since)
         if self.silent_since is not None:
-            raise Failure(f"the daemon has not answered since {_told(self.silent_since)}")
+            raise NotAsked(f"the daemon has not answered since {_told(self.silent_since)}")
         if isinstance(request, _COMMON) and self.is_current and picture is not None:
             return await self._asked_once(picture, request, caller)
         return await self.daemon.ask(request, caller)
