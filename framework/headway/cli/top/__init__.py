@@ -70,7 +70,7 @@ def command(
     from headway.cli.top.asking import by_socket
     from headway.cli.top.board import Board
 
-    board = Board(f"asking the daemon at {path} ...")
+    board = Board(str(path))
     board.shared.mine, board.shared.points = mine, not once
     for what, value in (("pool", pool), ("user", user)):
         board.shared.want(what, value)

@@ -37,7 +37,7 @@ class Board:
     """What is shown and what is known. Nothing here waits, and nothing here knows a terminal."""
 
     def __init__(self, where: str, pace: Pace | None = None, clock: Callable[[], float] = time.time) -> None:
-        """``where``: what the daemon is called until it has answered; ``clock``: absolute seconds."""
+        """``where``: the path of the daemon's socket; ``clock``: absolute seconds."""
         self.where = where
         self.shared = Shared(clock=clock)
         self.views = [kind(self.shared) for kind in VIEWS]
@@ -245,7 +245,7 @@ class Board:
     def _title(self, width: int) -> str:
         status = self.shared.status
         if status is None:
-            return f" headway top  {self.where}"
+            return f" headway top  asking the daemon at {self.where} ..."
         # A job of pools that share nodes is in one queue and counted in each of them.
         runs = sum(pool.running + pool.background for pool in status.pools)
         left = f" headway top  {status.cluster}, {status.mode}  {status.jobs:,} jobs, {runs:,} run"
@@ -268,7 +268,8 @@ class Board:
         """What is wrong, else what is looked for."""
         if self.trouble_since is not None:
             since = f"{datetime.fromtimestamp(self.trouble_since):%H:%M:%S}"
-            return line(f"! Since {since}: {self.trouble}", "bad")
+            # The line is short, and which daemon it is was said at the beginning.
+            return line(f"! Since {since}: {self.trouble.replace(f' at {self.where}', '')}", "bad")
         status = self.shared.status
         for outage in status.outages if status is not None else ():
             since = f"{datetime.fromtimestamp(outage.since):%H:%M:%S}"

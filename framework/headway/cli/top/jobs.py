@@ -199,7 +199,8 @@ class Queue(JobListing):
             Column("waited", waited, 6, right=True, spare=2),
             Column("place", lambda job: "" if job.position is None else str(job.position), 6, right=True),
             Column("start", start, 11),
-            Column("name", lambda job: job.name, 24, spare=6),
+            # A text that is looked for is often a name's.
+            Column("name", lambda job: job.name, 24, spare=0 if self.shared.text else 6),
             Column("reason", reason, 200),
         ]
 

@@ -257,7 +257,9 @@ def test_a_daemon_that_is_away_is_told_with_its_time_and_the_picture_stays() -> 
     said.instead = Failure("no daemon answers at s.sock; is `headway run` running with this configuration?")
     driven(board.look(ROOM), said)
     lines = screen(board)
-    assert lines[2].startswith("! Since 22:13:22: no daemon answers at s.sock")
+    assert lines[2].startswith(
+        "! Since 22:13:22: no daemon answers; is `headway run` running with this config"
+    )
     assert "The picture is older" in lines[-1]
     assert lines[4].startswith(">1")
     assert board.patience(5.0) == 5.0
