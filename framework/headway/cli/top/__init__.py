@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,9 @@ def _print_once(board: Board, ask: Ask) -> None:
     size = shutil.get_terminal_size((80, 24))
     room = Room(max(40, min(size.columns, 1000)), max(8, min(size.lines, 1000)))
     driven(board.look(room), ask)
+    while board.lacks(room) and not board.trouble:
+        time.sleep(board.patience(1.0))
+        driven(board.look(room), ask)
     if board.trouble:
         raise Failure(board.trouble)
     click.echo(board.text(room))

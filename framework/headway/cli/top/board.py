@@ -69,7 +69,8 @@ class Board:
                     self.is_short = True
                     return
                 said = yield request
-                if isinstance(said, Failure) or said.outcome == "failed":
+                # With a time, the question was taken, and the view tells what failed.
+                if isinstance(said, Failure) or (said.outcome == "failed" and said.as_of is None):
                     self._troubled(said)
                     return
                 if said.as_of is not None:
@@ -80,6 +81,10 @@ class Board:
                     request = None
         self.trouble_since, self.trouble, self._refusals = None, "", 0
         self.answered = self.shared.clock()
+
+    def lacks(self, room: Room) -> bool:
+        """Whether something on the screen was left out, because it would have been too many questions."""
+        return self.is_short and self.view.needs(self.inside(room))
 
     def _status(self) -> Questions:
         if self.trouble_since is None and self.shared.clock() < self._status_until:

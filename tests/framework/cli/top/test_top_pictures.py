@@ -268,6 +268,19 @@ def test_a_daemon_that_is_away_is_told_with_its_time_and_the_picture_stays() -> 
     assert not screen(board)[2].strip()
 
 
+def test_a_plugin_that_fails_is_told_in_its_view_alone() -> None:
+    said = Said([waiting(1)])
+
+    def failing(request: p.AnyRequest) -> p.Reply | Failure:
+        if isinstance(request, p.PluginQuestion):
+            return p.Reply("failed", "plugin fair-tree failed at the question 'shares'", as_of=NOW)
+        return said(request)
+
+    board = board_of(failing, "shares")
+    assert screen(board)[3].startswith("plugin fair-tree failed at the question 'shares'")
+    assert not screen(board)[2].strip() and board.patience(5.0) == 5.0
+
+
 def test_a_daemon_that_refuses_is_asked_less_often() -> None:
     said = Said([waiting(1)])
     board = board_of(said)
@@ -391,8 +404,10 @@ def test_what_is_left_out_for_that_is_said_and_comes_soon() -> None:
     now = [0.0]
     said = Said([waiting(1)])
     board = board_of(said, pace=Pace(Allowance(1, 0.5), clock=lambda: now[0]))
+    assert board.lacks(ROOM)
     assert "the rest is asked for later" in screen(board)[2]
     assert board.patience(60.0) == 2.0
     now[0] = 2.0
     driven(board.look(ROOM), said)
+    assert not board.lacks(ROOM)
     assert screen(board)[4].startswith(">1")
