@@ -11,7 +11,7 @@ WAITING ?= 6
 # worker reads all of them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint claims clean picture dist deb
+.PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint claims clean docs linkcheck man pictures dist deb
 
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
@@ -75,7 +75,7 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,ssh,security,test,fast,cluster,postgres,parquet,api,top]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,ssh,security,test,fast,cluster,postgres,parquet,api,top,docs]'
 	touch $@
 
 # Source distribution and wheel, and whether a package index takes them.
@@ -93,12 +93,26 @@ deb:
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo-out out
 
-# The pictures of the documentation: the demo's report and the page of a laboratory, as a browser shows them
-# (needs Chromium).
-picture: $(VENV)/.installed-test
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs,report,security]'
+	touch $@
+
+# The documentation as a site, in out/docs: pages and reference, search included. Nothing is fetched when it is read.
+SPHINX := $(BIN)/sphinx-build -q -W --keep-going
+docs: $(VENV)/.installed-docs
+	$(SPHINX) -b html docs out/docs
+	@echo "out/docs/index.html"
+
+# Whether links to other sites lead somewhere. (Links within are part of `make docs`.)
+linkcheck: $(VENV)/.installed-docs
+	$(SPHINX) -b linkcheck docs out/linkcheck
+
+# A manual page of headway and of each command: `man -l out/man/headway.1`.
+man: $(VENV)/.installed-docs
+	$(BIN)/python packaging/debian/manpages.py out/man
+
+# The pictures in these pages, as a browser shows what they are of (needs Chromium): reports, and the page of a
+# laboratory.
+pictures: $(VENV)/.installed-test
+	$(BIN)/python docs/pictures.py
 	$(BIN)/python tests/page_pictures.py "$(CURDIR)/docs/images"
-	$(BIN)/headway demo --out out/picture
-	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-	    --disable-background-networking --disable-component-update --disable-sync --hide-scrollbars \
-	    --user-data-dir="$$(mktemp -d)" --window-size=1300,1560 \
-	    --screenshot="$(CURDIR)/docs/images/report.png" "file://$(CURDIR)/out/picture/report.html"

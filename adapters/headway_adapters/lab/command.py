@@ -30,6 +30,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.command("lab", epilog=examples(
     "headway lab slurm                       a real Slurm of 8 nodes, for ten minutes",
     "headway lab pbs --policy easy            the emulated commands of PBS",
+    "headway lab slurm --fresh               Slurm decides; you let headway watch, then drive",
     "headway lab lsf --for 2m --keep /tmp/l  keep journal and logs: headway replay /tmp/l/journal.sqlite",
 ))  # fmt: skip
 @click.argument("system", type=click.Choice(["slurm", "pbs", "lsf"]))
@@ -49,11 +50,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
               help="Factor by which the model's time passes faster: its hour takes 15 s.")  # fmt: skip
 @click.option("--every", type=DURATION, default="10s", show_default=True, metavar="DURATION",
               help="Time between two lines about how it goes.")  # fmt: skip
+@click.option("--fresh", is_flag=True,
+              help="The batch system decides by itself, and no headway runs: you start it.")  # fmt: skip
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR",
               help="A folder that stays, with journal and logs; it must be empty.")  # fmt: skip
 def command(
     system: str, length: float, nodes: int, cpus: int, policy: str, plugin_files: tuple[Path, ...],
-    model: str, settings: tuple[str, ...], seed: int, speed: float, every: float, keep: Path | None,
+    model: str, settings: tuple[str, ...], seed: int, speed: float, every: float, fresh: bool,
+    keep: Path | None,
 ) -> None:  # fmt: skip
     """Run a throw-away batch system, a stream of jobs and the daemon, to look at.
 
@@ -68,7 +72,7 @@ def command(
     from headway_adapters.lab.stream import arrivals
     from headway_adapters.lab.system import Processes, Shape, Stopped
 
-    shape = Shape(nodes, cpus)
+    shape = Shape(nodes, cpus, fresh)
     catalogue = Catalogue(plugin_files)
     for plugin in catalogue.expanded([PluginConfig(policy, {}, "--policy")]):
         catalogue.get(plugin.name, plugin.where)
@@ -86,7 +90,7 @@ def command(
     with _signals() as stop, _folder(keep) as folder:
         processes = Processes(folder / "log", stop)
         made = _system(system, folder, shape, processes)
-        lab = Lab(folder, made, processes, Plan(policy, plugin_files, length, every), say)
+        lab = Lab(folder, made, processes, Plan(policy, plugin_files, length, every, fresh), say)
         try:
             with contextlib.suppress(Stopped):
                 lab.run(lambda program: arrivals(draw, speed, nodes * cpus, program, seed))

@@ -1,4 +1,4 @@
-"""The emulated commands of PBS or LSF, with the system's own scheduler off: jobs start by headway alone."""
+"""The emulated commands of PBS or LSF, with the system's own scheduler off, unless it is fresh."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class EmulatedLab:
 
     def start(self) -> Access:
         options = EmulatorOptions(
-            self._system, nodes=self._shape.nodes, processors=self._shape.processors, scheduling=False
+            self._system,
+            nodes=self._shape.nodes,
+            processors=self._shape.processors,
+            scheduling=self._shape.fresh,
         )
         self._emulator = Emulator(self._folder / self._system, options)
         self._emulator.__enter__()

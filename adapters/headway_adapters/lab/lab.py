@@ -27,6 +27,9 @@ _STEP = 0.2
 _HEADWAY = (sys.executable, "-c", "from headway.cli import main; main()")
 #: What ``headway serve --link`` prints, which lets in once.
 _LINK = re.compile(r"https?://\S+\?word=\S+")
+#: What is worth a try where headway drives, and where a person is to start it.
+_DRIVEN = ("headway status", "headway explain JOB")
+_FRESH = ("headway check", "headway run --monitor")
 _SLEEPER = '#!/bin/sh\nexec /bin/sleep "$1"\n'
 
 
@@ -39,6 +42,8 @@ class Plan:
     length: float
     #: Between two lines about how it goes.
     every: float = 10.0
+    #: A person starts headway, with the configuration that is there; it says ``mode: monitor``.
+    fresh: bool = False
 
 
 class Lab:
@@ -58,7 +63,9 @@ class Lab:
         """
         access = self.system.start()
         user = load_user_side(access.adapter, {**self._options(access), "queue": access.queue})
-        self._start_daemon(access)
+        self._write_configuration(access)
+        if not self.plan.fresh:
+            self._start_daemon(access)
         page = self._start_page(access)
         self._tell_how_to_look(access, page)
         program = self.folder / "sleep"
@@ -83,10 +90,13 @@ class Lab:
     def _options(access: Access) -> dict[str, object]:
         return {"poll_interval": 1.0, **access.options}
 
-    def _start_daemon(self, access: Access) -> None:
-        config = self.folder / "headway.yaml"
-        config.write_text(yaml.safe_dump({
-            "mode": "drive",
+    @property
+    def _config(self) -> Path:
+        return self.folder / "headway.yaml"
+
+    def _write_configuration(self, access: Access) -> None:
+        self._config.write_text(yaml.safe_dump({
+            "mode": "monitor" if self.plan.fresh else "drive",
             "cluster": {
                 "adapter": access.adapter,
                 "options": {access.queues: [access.queue], **self._options(access)},
@@ -95,8 +105,10 @@ class Lab:
             "journal": str(self.folder / "journal.sqlite"),
             "service": {"socket": str(self._socket), "private": False},
         }, sort_keys=False), encoding="utf-8")  # fmt: skip
+
+    def _start_daemon(self, access: Access) -> None:
         words = [word for file in self.plan.plugin_files for word in ("--plugin", str(file.absolute()))]
-        argv = [*_HEADWAY, "run", "-c", str(config), *words]
+        argv = [*_HEADWAY, "run", "-c", str(self._config), *words]
         self.processes.start("headway", argv, self._environment(access))
         end = time.monotonic() + _PATIENCE
         while not self._report():
@@ -111,8 +123,7 @@ class Lab:
             need_api("the page")
         except UserError as error:
             return str(error)
-        config = str(self.folder / "headway.yaml")
-        argv = [*_HEADWAY, "serve", "-c", config, "--port", "0", "--link"]
+        argv = [*_HEADWAY, "serve", "-c", str(self._config), "--port", "0", "--link"]
         self.processes.start("serve", argv, self._environment(access))
         end = time.monotonic() + _PATIENCE
         while (link := _LINK.search(self.processes.tail("serve"))) is None:
@@ -155,7 +166,7 @@ class Lab:
         shell.write_text("\n".join(lines) + "\n", encoding="utf-8")
         self._say("In a second shell:")
         for command in (
-            f". {shlex.quote(str(shell))}", *access.commands, "headway status", "headway explain JOB",
+            f". {shlex.quote(str(shell))}", *access.commands, *(_FRESH if self.plan.fresh else _DRIVEN),
         ):  # fmt: skip
             self._say(f"  {command}")
         self._say(page)
@@ -188,7 +199,8 @@ class Lab:
     def _tell(self, passed: float) -> None:
         report = self._report()
         if report is None or not report.pools:
-            self._say(f"{passed:5.0f} s  {self.submitted} submitted; no answer of the daemon")
+            said = "headway does not run" if self.plan.fresh else "no answer of the daemon"
+            self._say(f"{passed:5.0f} s  {self.submitted} submitted; {said}")
             return
         total, free, queued, running = (
             sum(getattr(pool, name) for pool in report.pools)

@@ -46,6 +46,9 @@ _STEP = 0.2
 _EXEMPT = "local EXEMPT = { [0] = true }"
 #: And those that are changed for the fence (:mod:`headway_adapters.slurm.fence`).
 _LEADERS, _FENCE = "local LEADERS = { [0] = true }", "/var/lib/slurm/slurmctld/headway.epoch"
+#: The lines that say whose jobs wait for headway, and where headway shows that it is there.
+_MANAGED = "local MANAGED = { batch = true }"
+_HEARTBEAT = 'local HEARTBEAT = "/run/headway/heartbeat"'
 
 _CONF = """\
 ClusterName=lab
@@ -115,7 +118,7 @@ class SlurmLab:
         self._wait("idle nodes", self._all_idle)
         return Access(
             adapter="slurm",
-            options={"slurm_conf": self._conf, "accounting": "no", "show_starts": True},
+            options={"slurm_conf": self._conf, "accounting": "no", "show_starts": True, **self._heartbeat()},
             queues="partitions",
             queue=_PARTITION,
             environment={"SLURM_CONF": self._conf},
@@ -124,6 +127,10 @@ class SlurmLab:
 
     def stop(self) -> None:
         """All of it are processes."""
+
+    def _heartbeat(self) -> dict[str, str]:
+        """A fresh Slurm has what a site has: it takes over when headway is away."""
+        return {"heartbeat": str(self._folder / "heartbeat")} if self._shape.fresh else {}
 
     # -- files -------------------------------------------------------------------------------------
 
@@ -141,6 +148,8 @@ class SlurmLab:
         (etc / "slurm.conf").write_text("".join(lines), encoding="utf-8")
         (etc / "cgroup.conf").write_text(_CGROUP, encoding="utf-8")
         script = own_filter(os.getuid(), self._folder / "state")
+        if self._shape.fresh:
+            script = fresh_filter(script, self._folder / "heartbeat")
         (etc / "job_submit.lua").write_text(script, encoding="utf-8")
 
     def _start_munged(self) -> None:
@@ -197,15 +206,21 @@ def own_filter(user: int, state: Path) -> str:
     does with that user's jobs is not taken for the user's own wish. ``state``: Slurm's StateSaveLocation."""
     text = shipped("slurm/job_submit.lua").read_text(encoding="utf-8")
     both = f"{{ [0] = true, [{user}] = true }}"
-    for old, new in (
-        (_EXEMPT, f"local EXEMPT = {both}"),
-        (_LEADERS, f"local LEADERS = {both}"),
-        (_FENCE, str(state / "headway.epoch")),
-    ):
-        if old not in text:
-            raise Failure(f"job_submit.lua: expected the line {old!r}, found none")
-        text = text.replace(old, new)
-    return text
+    text = _changed(text, _EXEMPT, f"local EXEMPT = {both}")
+    text = _changed(text, _LEADERS, f"local LEADERS = {both}")
+    return _changed(text, _FENCE, str(state / "headway.epoch"))
+
+
+def fresh_filter(text: str, heartbeat: Path) -> str:
+    """That filter while no job is headway's yet; it listens to this heartbeat."""
+    text = _changed(text, _MANAGED, "local MANAGED = {}")
+    return _changed(text, _HEARTBEAT, f'local HEARTBEAT = "{heartbeat}"')
+
+
+def _changed(text: str, line: str, to: str) -> str:
+    if line not in text:
+        raise Failure(f"job_submit.lua: expected the line {line!r}, found none")
+    return text.replace(line, to)
 
 
 def _program(name: str) -> str:

@@ -25,6 +25,8 @@ class Shape:
     nodes: int = 8
     #: Processors of each node.
     processors: int = 16
+    #: Its own scheduler decides until a person gives the jobs to headway.
+    fresh: bool = False
 
 
 @dataclass(frozen=True)

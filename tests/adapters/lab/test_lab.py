@@ -18,7 +18,7 @@ from waiting import HANG, until
 from headway.errors import Failure, UserError
 from headway.inputs.shipped import shipped
 from headway_adapters.lab import slurm
-from headway_adapters.lab.slurm import SlurmLab, own_filter
+from headway_adapters.lab.slurm import SlurmLab, fresh_filter, own_filter
 from headway_adapters.lab.system import Processes, Shape, Stopped
 
 HEADWAY = Path(sys.executable).with_name("headway")
@@ -97,6 +97,22 @@ def test_without_the_extra_the_page_is_left_out(short: Path, monkeypatch: pytest
     assert lab.ended() == 0, lab.said
     assert "the page needs uvicorn, not installed here" in lab.said
     assert "all processes are gone" in lab.said
+
+
+def test_a_fresh_system_decides_by_itself_and_a_configuration_waits_for_a_person(short: Path) -> None:
+    kept = short / "kept"
+    lab = Laboratory(short, "pbs", "--fresh", "--for", "6s", "--every", "1s", "--keep", str(kept))
+    assert lab.ended() == 0, lab.said
+    assert "headway does not run" in lab.said and "headway run --monitor" in lab.said
+    assert "mode: monitor\n" in (kept / "headway.yaml").read_text(encoding="utf-8")
+    assert not (kept / "journal.sqlite").exists()
+    assert lab.left() == []
+
+
+def test_the_filter_of_a_fresh_slurm_takes_no_jobs_yet_and_listens_to_its_own_heartbeat() -> None:
+    text = fresh_filter(own_filter(1234, Path("/tmp/l/state")), Path("/tmp/l/heartbeat"))
+    assert "local MANAGED = {}\n" in text
+    assert 'local HEARTBEAT = "/tmp/l/heartbeat"\n' in text
 
 
 @pytest.mark.parametrize("system", ["pbs", "lsf"])
