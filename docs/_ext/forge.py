@@ -23,17 +23,14 @@ _LINK = re.compile(r"\]\(([\w-]+\.(?:md|rst))(?:#[\w-]*)?\)")
 
 
 def add_list_of_pages(app: Sphinx, docname: str, source: list[str]) -> None:
-    """A hidden list of the pages of a folder, at the end of its first page.
-
-    Its depth of 1 leaves out what is below a page's title, so that pages are written in half the time.
-    """
+    """A hidden list of the pages of a folder, at the end of its first page."""
     folder, _, name = docname.rpartition("/")
     if "/" in folder:
         source[0] = "---\norphan: true\n---\n\n" + source[0]
     elif folder and name == "README":
         there = Path(app.srcdir) / folder
         linked = dict.fromkeys(link for link in _LINK.findall(source[0]) if (there / link).exists())
-        source[0] += "\n\n```{toctree}\n:hidden:\n:maxdepth: 1\n\n" + "\n".join(linked) + "\n```\n"
+        source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(linked) + "\n```\n"
 
 
 class LinksIntoTheCheckout(SphinxPostTransform):
@@ -58,6 +55,40 @@ class LinksIntoTheCheckout(SphinxPostTransform):
                 node.replace_self(nodes.inline("", "", *node.children[0].children, classes=["in-checkout"]))
 
 
+def list_titles_alone(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """The theme's list of all pages, which has their titles alone, is made of titles alone: Sphinx would copy
+    the headings of all pages for each page, and then drop them."""
+    made = context.get("toctree")
+    if made is None:
+        return
+    env = app.env
+    if not hasattr(app, "headway_titles"):
+        app.headway_titles = {name: _title_alone(toc) for name, toc in env.tocs.items()}
+
+    def listed(**options: Any) -> str:
+        whole, env.tocs = env.tocs, app.headway_titles if options.get("titles_only") else env.tocs
+        try:
+            return made(**options)
+        finally:
+            env.tocs = whole
+
+    context["toctree"] = listed
+
+
+def _title_alone(toc: nodes.bullet_list) -> nodes.bullet_list:
+    """A page's headings without those below its title; the lists of pages in them stay."""
+    title = toc.deepcopy()
+    for entry in title.children:
+        if len(entry.children) > 1:
+            lists = list(entry.findall(addnodes.toctree))
+            entry.pop(1)
+            if lists:
+                entry += nodes.bullet_list("", *lists)
+    return title
+
+
 def give_headings_a_level(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
@@ -69,7 +100,8 @@ def give_headings_a_level(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", add_list_of_pages)
-    # After the theme.
+    # Before the theme, and after it.
+    app.connect("html-page-context", list_titles_alone, priority=100)
     app.connect("html-page-context", give_headings_a_level, priority=900)
     app.add_post_transform(LinksIntoTheCheckout)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
