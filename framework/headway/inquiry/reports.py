@@ -245,6 +245,31 @@ class BookingPage(msgspec.Struct, frozen=True, omit_defaults=True, tag="bookings
     next: int | None = None
 
 
+class ReservationReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Capacity that is kept free from ``start`` until ``end`` (absolute seconds)."""
+
+    id: str
+    start: float
+    end: float
+    pool: str = ""
+    #: On a pool without nodes.
+    processors: int = 0
+    #: Whole nodes.
+    nodes: tuple[str, ...] = ()
+    #: Who may use it, and why it is there; empty as well where the asking user may not know.
+    users: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class ReservationPage(msgspec.Struct, frozen=True, omit_defaults=True, tag="reservations", tag_field="found"):
+    """Some of the reservations that are not over, as the cluster lists them."""
+
+    reservations: tuple[ReservationReport, ...]
+    #: Where the next page begins; None: this was the last.
+    next: int | None = None
+
+
 class CycleReport(msgspec.Struct, frozen=True, omit_defaults=True, tag="cycle", tag_field="found"):
     """The last cycle: what happened, and what was decided."""
 

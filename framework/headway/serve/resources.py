@@ -41,6 +41,9 @@ RESOURCES = (
     Resource("/pools", protocol.Pools, reports.PoolList, "The pools."),
     Resource("/nodes", protocol.Nodes, reports.NodePage, "The nodes."),
     Resource("/bookings", protocol.Bookings, reports.BookingPage, "What is kept for jobs that wait."),
+    Resource(
+        "/reservations", protocol.Reservations, reports.ReservationPage, "The reservations that are not over."
+    ),
     Resource("/cycle", protocol.Cycle, reports.CycleReport, "The last cycle: events and decisions."),
     Resource("/starts", protocol.Starts, StartsReport, "How good planned starts were."),
     Resource("/datasets", protocol.Datasets, reports.DatasetList, "Datasets, copies and stores."),

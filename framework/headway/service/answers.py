@@ -28,7 +28,8 @@ from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.outlook import accuracy_line, history_lines
 from headway.inquiry.pools import pool_list
-from headway.inquiry.reports import HealthCheck, HealthReport, HoleList
+from headway.inquiry.reports import DatasetList, HealthCheck, HealthReport, HoleList
+from headway.inquiry.reservations import reservation_page
 from headway.inquiry.sentences import job_lines
 from headway.inquiry.sooner import sooner
 from headway.inquiry.spare_time import SpareTime
@@ -50,6 +51,7 @@ _OwnQuestion = (
     | protocol.Jobs
     | protocol.Nodes
     | protocol.Bookings
+    | protocol.Reservations
     | protocol.Pools
     | protocol.Datasets
     | protocol.Cycle
@@ -193,12 +195,12 @@ class Answers:
             case protocol.Bookings(pool, first, count):
                 _known(inquiry, pool)
                 return booking_page(inquiry, pool, first, count, sees)
+            case protocol.Reservations(first, count):
+                return reservation_page(inquiry, first, count)
             case protocol.Pools():
                 return pool_list(inquiry)
             case protocol.Datasets():
-                if (catalogue := inquiry.state.catalogue) is None:
-                    raise Unknown("no sites are configured")
-                return dataset_list(catalogue)
+                return _datasets(inquiry)
             case protocol.Starts():
                 if self.plans is None:
                     raise Unknown("nobody counts planned starts here")
@@ -276,6 +278,13 @@ def _holes_wanted(asked: protocol.Holes) -> HolesWanted:
         exclusive=asked.exclusive,
     )  # fmt: skip
     return HolesWanted(each, asked.pool, asked.nodes, asked.processors, asked.seconds)
+
+
+def _datasets(inquiry: Inquiry) -> DatasetList:
+    """Raises :class:`Unknown` without sites."""
+    if (catalogue := inquiry.state.catalogue) is None:
+        raise Unknown("no sites are configured")
+    return dataset_list(catalogue)
 
 
 def _known(inquiry: Inquiry, pool: str) -> None:

@@ -22,6 +22,7 @@ from headway.inquiry.reports import (
     PlanHistory,
     PoolList,
     PoolReport,
+    ReservationPage,
     SoonerReport,
     TrialReport,
 )
@@ -134,6 +135,13 @@ class Bookings(_Request, frozen=True):
     count: _PageSize = _PAGE
 
 
+class Reservations(_Request, frozen=True):
+    """The reservations that are not over."""
+
+    first: _Place = 0
+    count: _PageSize = _PAGE
+
+
 class Cycle(_Request, frozen=True):
     """The last cycle."""
 
@@ -198,6 +206,7 @@ Question = (
     | Pools
     | Nodes
     | Bookings
+    | Reservations
     | Cycle
     | Datasets
     | Starts
@@ -348,6 +357,7 @@ Found = (
     | PoolList
     | NodePage
     | BookingPage
+    | ReservationPage
     | CycleReport
     | DatasetList
     | StartsReport

@@ -84,7 +84,7 @@ def test_every_question_goes_through_as_it_is(connect: Connect) -> None:
     cluster = connect(told)
     questions = [
         p.Status(), p.Explain("7[1] y?#%2e"), p.Jobs(name="<b>&=ä", mine=True), p.Pools(),
-        p.Nodes("p", 3, 5), p.Bookings("p"), p.Cycle(), p.Datasets(), p.Starts(),
+        p.Nodes("p", 3, 5), p.Bookings("p"), p.Reservations(1), p.Cycle(), p.Datasets(), p.Starts(),
         p.PluginQuestion("shares", '{"a": "b&c"}'),
         p.Holes("p", 2, features=("a", "b"), gres_per_node=(("gpu:a100", 4),), exclusive=True, seconds=1.5),
         p.When(nodes=3, licences=(("x", 1), ("y", 2)), begin=5e9, smaller=False),

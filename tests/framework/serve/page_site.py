@@ -117,6 +117,11 @@ class Site:
                     for job in self.jobs[:100] if job.planned_start
                 ]  # fmt: skip
                 return r.BookingPage(*pages(booked, request))
+            case p.Reservations():
+                kept = r.ReservationReport(
+                    HOSTILE, self.now + 60, self.now + 9000, "main", 0, tuple(self.node_names[:2]), ("ann",)
+                )
+                return r.ReservationPage((kept,))
             case p.Cycle():
                 decided = (
                     r.DecisionReport("Start", "1", "fits before all bookings"),

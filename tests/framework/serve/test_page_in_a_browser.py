@@ -83,6 +83,19 @@ def test_names_are_text(browser: Browser, address: str, view: str) -> None:
         assert HOSTILE in shown
 
 
+def test_the_chart_tells_of_a_reservation_in_words(browser: Browser, address: str) -> None:
+    browser.view(address + "#/gantt", "gantt")
+    browser.wait("document.querySelector('#view .said').textContent.includes('1 reservation')")
+    # Below the jobs of the first node, beside now.
+    browser.run(
+        "(canvas => { const box = canvas.getBoundingClientRect();"
+        "canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: box.left + box.width * 0.6,"
+        "clientY: box.top + (box.height - 38) * 0.23 + 4})); })(document.querySelector('#view canvas[tabindex]'))"
+    )
+    told = browser.wait("document.querySelector('#view .tip:not([hidden])').textContent")
+    assert told.startswith(f"Reserved: {HOSTILE}") and "users ann" in told
+
+
 def test_only_this_host_is_asked(browser: Browser, address: str) -> None:
     for view in VIEWS:
         browser.view(address + path_of(view), view)

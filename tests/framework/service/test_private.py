@@ -35,7 +35,7 @@ ANN, ROOT = Peer("ann"), Peer("root", operator=True)
 FOREIGN = ("777001", "777002", "777003", "ben")
 QUESTIONS: tuple[Any, ...] = (
     p.Jobs(), p.Jobs(mine=True), p.Jobs(user="ben"), p.Explain("12"), p.Explain("11"), p.Nodes(),
-    p.Bookings(), p.Cycle(), p.Pools(), p.Holes(),
+    p.Bookings(), p.Cycle(), p.Pools(), p.Holes(), p.Reservations(),
 )  # fmt: skip
 
 

@@ -98,7 +98,7 @@ async function lookAtDaemon() {
     const answer = await ask("status");
     memory.status(answer.data);
     tellStatus(answer);
-    tellAway(answer.remark, answer.silent_since ?? null);
+    tellAway("", answer.silent_since ?? null);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.status === 401) askForToken(error);

@@ -68,6 +68,21 @@ function packed(parts, processors, row, bars) {
   }
 }
 
+/** Row -> the reservations of it. */
+export function keptOf(reservations, { rows, place }) {
+  const found = new Map();
+  for (const one of reservations) {
+    const names = one.nodes?.length ? one.nodes : one.pool ? [one.pool] : rows.map(({ name }) => name);
+    for (const name of names) {
+      const row = place.get(name);
+      if (row === undefined) continue;
+      if (!found.has(row)) found.set(row, []);
+      found.get(row).push(one);
+    }
+  }
+  return found;
+}
+
 /** The bar at a row (with a fraction) and a time, the topmost; null. `slack`: seconds that thin bars are wider. */
 export function barAt({ bars, from }, row, time, slack) {
   const at = Math.floor(row), height = row - at;

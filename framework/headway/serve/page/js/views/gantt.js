@@ -1,14 +1,14 @@
 // Past, running and booked work by node, over time.
 
 import { all } from "../api.js";
-import { KINDS, barAt, barsOf, rowsOf, timeStep } from "../bars.js";
+import { KINDS, barAt, barsOf, keptOf, rowsOf, timeStep } from "../bars.js";
 import { colours, context, el, fill, jobLink, oncePerFrame, onTheme } from "../dom.js";
 import { memory } from "../memory.js";
 import { Table } from "../table.js";
 import { brief, count, span, timed, whole, zone } from "../words.js";
 
 const MARGIN = { left: 92, right: 6, top: 4, bottom: 34 };
-/** Seconds between two readings of all nodes; pixels of a row that can be read; rows of the table. */
+/** Seconds between two readings of all nodes and reservations; pixels of a row that can be read; rows of the table. */
 const NODES_AGAIN = 60, READABLE = 16, LISTED = 100;
 const WORDS = { past: "ended", running: "runs", suspended: "is suspended", booked: "is booked" };
 
@@ -57,8 +57,8 @@ function itemsOf(running, bookings, now) {
 
 export function make(root, { parameters, remember }) {
   let pool = parameters.get("pool") || "";
-  let layout = { rows: [], place: new Map() }, chart = { bars: [], from: new Int32Array(1) };
-  let nodes = [], nodesAt = -Infinity, now = Date.now() / 1000, marked = null, follows = true, telling = 0;
+  let layout = { rows: [], place: new Map() }, chart = { bars: [], from: new Int32Array(1) }, kept = new Map();
+  let nodes = [], reservations = [], nodesAt = -Infinity, now = Date.now() / 1000, marked = null, follows = true, telling = 0;
   let view = null, drag = null;
 
   const canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Work by node over time. The sentences and the table below say the same.", "aria-describedby": "gantt-said" });
@@ -152,6 +152,7 @@ export function make(root, { parameters, remember }) {
     drawn.beginPath();
     drawn.rect(x, y, w, h);
     drawn.clip();
+    paintKept(drawn, fillOf.reserved);
     paintBars(drawn, colour, fillOf);
     const at = x + ((now - view.t0) / (view.t1 - view.t0)) * w;
     drawn.fillStyle = colour.bad;
@@ -200,6 +201,19 @@ export function make(root, { parameters, remember }) {
     }
   }
 
+  /** Reservations, under the bars. */
+  function paintKept(drawn, fillOf) {
+    const { x, y, w, h } = area(), perSecond = w / (view.t1 - view.t0), tall = h / (view.r1 - view.r0);
+    drawn.fillStyle = fillOf;
+    for (const [row, these] of kept) {
+      if (row + 1 < view.r0 || row > view.r1) continue;
+      for (const { start, end } of these) {
+        const left = Math.max(x, x + (start - view.t0) * perSecond), right = Math.min(x + w, x + (end - view.t0) * perSecond);
+        if (right > left) drawn.fillRect(left, y + (row - view.r0) * tall, right - left, Math.max(0.4, tall - 0.7));
+      }
+    }
+  }
+
   function paintBars(drawn, colour, fillOf) {
     const { x, y, w, h } = area(), perSecond = w / (view.t1 - view.t0), tall = h / (view.r1 - view.r0);
     const first = Math.max(0, Math.floor(view.r0)), last = Math.min(layout.rows.length, Math.ceil(view.r1));
@@ -239,7 +253,7 @@ export function make(root, { parameters, remember }) {
 
   function showLegend() {
     const names = { past: "ended, since the page was opened", running: "runs, to its expected end",
-      suspended: "is suspended", booked: "booked, as the last cycle planned it", reserved: "beside a node: reservations" };
+      suspended: "is suspended", booked: "booked, as the last cycle planned it", reserved: "reserved" };
     legend.replaceChildren(...Object.entries(names).map(([kind, name]) => {
       const sample = el("canvas", { "aria-hidden": "true" }), drawn = context(sample, 18, 14);
       drawn.fillStyle = fills(drawn, colours())[kind];
@@ -260,13 +274,23 @@ export function make(root, { parameters, remember }) {
     return [...found.values()];
   }
 
+  /** The reservations of the view. */
+  function inTime() {
+    const found = new Set();
+    for (const [row, these] of kept) {
+      if (row + 1 <= view.r0 || row >= view.r1) continue;
+      for (const one of these) if (one.end >= view.t0 && one.start <= view.t1) found.add(one);
+    }
+    return found;
+  }
+
   function tell() {
     const number = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
     for (const bar of inView()) number[bar.kind] += 1;
     const first = layout.rows[Math.floor(view.r0)]?.name, last = layout.rows[Math.min(layout.rows.length, Math.ceil(view.r1)) - 1]?.name;
     fill(said, layout.rows.length ? `From ${timed(view.t0)} to ${timed(view.t1)}, ${first} to ${last} of ${count(layout.rows.length, "row")}: `
       + `${count(number.running, "job")} running, ${number.booked} booked, ${number.past} ended`
-      + (number.suspended ? `, ${number.suspended} suspended.` : ".") : "There are no nodes to show.");
+      + (inTime().size ? `, ${count(inTime().size, "reservation")}` : "") + (number.suspended ? `, ${number.suspended} suspended.` : ".") : "There are no nodes to show.");
     list();
   }
 
@@ -282,6 +306,10 @@ export function make(root, { parameters, remember }) {
     ].filter(Boolean).join("\n");
   }
 
+  const inWords = ({ id, start, end, users = [], accounts = [], reason }) => [`Reserved${id ? `: ${id}` : ""}`,
+    `from ${whole(start)}`, `until ${whole(end)}`, users.length ? `users ${users.join(", ")}` : "",
+    accounts.length ? `accounts ${accounts.join(", ")}` : "", reason].filter(Boolean).join("\n");
+
   // -- by hand ---------------------------------------------------------------------------------------
 
   function point(event) {
@@ -292,13 +320,14 @@ export function make(root, { parameters, remember }) {
 
   function hover(event) {
     const { px, py, t, r } = point(event), { x, w } = area();
-    const bar = px < x ? null : barAt(chart, r, t, (2 * (view.t1 - view.t0)) / w);
-    const note = px < x ? layout.rows[Math.floor(r)] : null;
+    const row = Math.floor(r), bar = px < x ? null : barAt(chart, r, t, (2 * (view.t1 - view.t0)) / w);
+    const note = px < x ? layout.rows[row] : null;
+    const reserved = bar || note ? null : kept.get(row)?.find(({ start, end }) => t >= start && t < end);
     if ((bar?.item || null) !== marked) { marked = bar?.item || null; draw(); }
-    tip.hidden = !bar && !note;
+    tip.hidden = !bar && !note && !reserved;
     canvas.style.cursor = bar ? "pointer" : "";
     if (tip.hidden) return;
-    tip.textContent = bar ? describe(bar) : `${note.name}\n${count(note.processors, "processor")}${note.note ? `\n${note.note}` : ""}`;
+    tip.textContent = bar ? describe(bar) : reserved ? inWords(reserved) : `${note.name}\n${count(note.processors, "processor")}${note.note ? `\n${note.note}` : ""}`;
     const right = px > canvas.clientWidth / 2;
     tip.style.left = right ? "" : `${px + 14}px`;
     tip.style.right = right ? `${canvas.clientWidth - px + 14}px` : "";
@@ -371,6 +400,7 @@ export function make(root, { parameters, remember }) {
     const told = (what) => (number) => { if (!view) fill(said, `Reading: ${count(number, what)}`); };
     if (performance.now() / 1000 - nodesAt > NODES_AGAIN) {
       ({ items: nodes } = await all("nodes", { pool }, "nodes", { signal, told: told("node") }));
+      ({ items: reservations } = await all("reservations", {}, "reservations", { signal, most: 2000 }));
       nodesAt = performance.now() / 1000;
     }
     const [running, suspended, bookings] = await Promise.all([
@@ -383,6 +413,7 @@ export function make(root, { parameters, remember }) {
     if (!pool && running.complete) memory.onNodes(jobs, now);
     layout = rowsOf(nodes, memory.latest?.pools || [], pool);
     chart = barsOf(itemsOf(jobs, bookings.items, now), layout);
+    kept = keptOf(reservations, layout);
     if (!view) begin();
     else if (follows) { view.t0 += now - before; view.t1 += now - before; }
     remark.hidden = !running.remark && running.complete;
