@@ -10,6 +10,7 @@ import click
 from headway.cli import common
 from headway.cli.asking import daemon_of
 from headway.cli.common import adapter_option, daemon_config_option, examples
+from headway.cli.log_output import set_up_log
 from headway.inputs.extras import need_api
 
 
@@ -49,7 +50,7 @@ def command(
     path = config_path if config_path is not None else common.readable_config()
     config = load_config(path, None) if path is not None else None
     if config is not None:
-        common.set_up_log(config.log)
+        set_up_log(config.log)
     settings = config.serve if config is not None else ServeConfig()
     addresses = [*listen, *([f"127.0.0.1:{port}"] if port is not None else [])]
     if addresses:
