@@ -59,6 +59,9 @@ local NEW = "headway:new"
 local ANY_NODES = ";nodes=any"
 local RELEASED = "headway:released"
 local USER_HOLD = "headway:user-hold"
+-- Set so, a request changes no AdminComment. (The elements of an array and the components of a heterogeneous job
+-- have one request, which comes here with each of them: what one has may not be written into it.)
+local NO_COMMENT = ""
 local PENDING = 0
 local NO_VAL = 4294967294
 local INFINITE = 4294967295
@@ -238,20 +241,20 @@ local function takes_over(epoch, name)
    slurm.log_info("headway: epoch %d", epoch)
 end
 
--- What a daemon asks by "sbatch --test-only --comment": the highest epoch, or to have it. It is answered by a
+-- What a daemon asks by "sbatch --test-only --comment": the highest epoch, to have it, or to leave. It is answered by a
 -- message, and no such job is ever accepted.
 local function answer(question, uid)
-   local epoch, name = string.match(question, "^headway:lead=(%d+):(%w+)$")
+   local verb, epoch, name = string.match(question, "^headway:(%a+)=(%d+):(%w+)$")
    epoch = tonumber(epoch)
    if epoch ~= nil and not LEADERS[uid] then
       slurm.log_user("headway fence: user %d is not among LEADERS of job_submit.lua", uid)
       return ACCESS_DENIED
    end
-   if epoch ~= nil and (epoch > heard_epoch() or (epoch == highest and leader == "")) then
+   if verb == "lead" and (epoch > heard_epoch() or (epoch == highest and leader == "")) then
       takes_over(epoch, name)
    end
    if epoch == heard_epoch() and name == leader then
-      led = clock()
+      led = verb == "lead" and clock() or nil
    end
    slurm.log_user("headway fence: epoch=%d by=%s heard=%s%s%s", heard_epoch(), leader,
       led ~= nil and clock() - led or "never", is_saved and "" or " unsaved", LEADERS[uid] and "" or " stranger")
@@ -290,7 +293,7 @@ local function fenced(job_desc, job_rec, uid)
    led = clock()
    local word = string.match(note, "^headway:(%a+);epoch=%d+$")
    if word == "same" or word == "release" then
-      job_desc.admin_comment = job_rec.admin_comment or ""
+      job_desc.admin_comment = NO_COMMENT
    end
    if word == "release" and releases then
       -- What "scontrol release" asks for, which can carry no epoch.
@@ -309,7 +312,7 @@ local function is_taken(mark)
 end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
-   if string.sub(job_desc.comment or "", 1, 13) == "headway:lead=" or job_desc.comment == "headway:epoch?" then
+   if string.find(job_desc.comment or "", "^headway:lea[dv]e?=") or job_desc.comment == "headway:epoch?" then
       return answer(job_desc.comment, submit_uid)
    end
    if is_behind(job_desc.partition) and not EXEMPT[submit_uid] then
@@ -345,7 +348,7 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
    end
    local comment = job_desc.comment or job_rec.comment
    local note, before = job_desc.admin_comment, job_rec.admin_comment
-   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and is_new(before) and mark_of(comment) ~= USER_HOLD then
+   if note ~= nil and note ~= NO_COMMENT and string.sub(note, 1, 8) ~= "headway:" and is_new(before) and mark_of(comment) ~= USER_HOLD then
       -- An administrator writes over the mark that says whose hold this is: the comment says it from now on.
       comment = with_mark(comment, RELEASED)
       job_desc.comment = comment

@@ -7,6 +7,7 @@ stands still must not be missed: see :mod:`headway_adapters.federation.handlers`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import wait
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,6 +19,8 @@ from headway_adapters.federation.live_routes import LiveRoutes
 from headway_adapters.federation.member import Member
 
 T = TypeVar("T")
+#: How long clusters have to be told that the daemon ends, seconds.
+_LEAVE = 5.0
 
 
 class ToldBefore(ClusterAdapter):
@@ -70,6 +73,13 @@ class ToldBefore(ClusterAdapter):
         for member, answer in answers:
             if member.description is not None:
                 answer.result()
+
+    def leave(self) -> None:
+        answers = [
+            member.run(member.adapter.leave) for member in self._members.values()
+            if member.description is not None
+        ]  # fmt: skip
+        wait(answers, _LEAVE)
 
     def tell_words(self, words: Iterable[str]) -> None:
         known = frozenset(words)

@@ -23,6 +23,7 @@ Everything else runs on the thread that calls :meth:`PollingAdapter.wait` and :m
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -40,7 +41,7 @@ from headway.adapter import (
 )
 from headway.adapter.migration import MigrationHandler
 from headway.daemon.clock import RunClock
-from headway.errors import UserError
+from headway.errors import HeadwayError, UserError
 from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
 from headway_adapters.polling import submissions
@@ -204,16 +205,18 @@ class PollingAdapter(PollingCondition, BatchSystem[DetailT, PayloadT], ClusterAd
         return Seen(highest, f"it writes its heartbeat {self._heart.path}" if self._heart.is_alive() else "")
 
     def lead(self, epoch: int, name: str) -> None:
-        self._heart.lead(epoch, self.superseded)
-        self._client.watch = self._heart.watch
-        self._client.lead(epoch, name, self.superseded, self._log)
-
-    def superseded(self, epoch: int) -> None:
-        """Another daemon has taken over, with this number: nothing is changed any more. On any thread."""
-        if not self.commands.lost:
-            self._client.lost = f"another daemon has taken over: {self.title} knows epoch {epoch}"
-            self.commands.lost = self._client.lost
+        def superseded(found: int) -> None:
+            self.commands.give_up(found)
             self._bell.stir()
+
+        self._heart.lead(epoch, superseded)
+        self._client.watch = self._heart.watch
+        self._client.lead(epoch, name, superseded, self._log)
+
+    def leave(self) -> None:
+        if not self._client.lost:
+            with contextlib.suppress(HeadwayError):
+                self._client.fence.leave()
 
     # ------------------------------------------------------------------ the loop
 

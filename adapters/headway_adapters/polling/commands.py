@@ -33,6 +33,12 @@ class Commands:
         #: Why the last commands could not be run at all.
         self._not_run = ""
 
+    def give_up(self, epoch: int) -> None:
+        """Another daemon has taken over, with this number: nothing is changed any more. On any thread."""
+        if not self.lost:
+            self._client.lost = f"another daemon has taken over: {self._title} knows epoch {epoch}"
+            self.lost = self._client.lost
+
     def change(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
         """Run commands that change something; None for a command that was not tried."""
         self.changes += 1

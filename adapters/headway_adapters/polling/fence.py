@@ -59,6 +59,9 @@ class Fence:
         can be told."""
         return 0
 
+    def leave(self) -> None:
+        """Tell the batch system that the daemon ends. Raises :class:`Failure` where it does not answer."""
+
     # ------------------------------------------------------------------ for all
 
     def lead(self, epoch: int, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from headway.errors import Failure
 from headway_adapters.polling.client import CommandClient, Unanswered
-from headway_adapters.slurm.fence import SlurmFence, added_only, cannot_yet
+from headway_adapters.slurm.fence import SlurmFence
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.reader import Ending, read_energies, read_job_text, read_sacct, says_gone
 from headway_adapters.transport import Result, Transport, make_transport
@@ -114,13 +114,6 @@ class SlurmClient(CommandClient):
                 break
             for at, result in zip(again, super().change_all([argvs[at] for at in again]), strict=True):
                 results[at] = result
-        # The filter has let them through, and Slurm cannot write any comment of theirs yet.
-        bare = [
-            at for at, result in enumerate(results)
-            if cannot_yet(result) and added_only(self.fence.stamped(argvs[at]))
-        ]  # fmt: skip
-        for at, result in zip(bare, self.change_as_written([argvs[at] for at in bare]), strict=True):
-            results[at] = result
         return results
 
     def lead(self, epoch: int, name: str, superseded: Callable[[int], None], log: Any) -> None:

@@ -149,6 +149,10 @@ class SlurmFence(Fence):
             )
         return answer is not None
 
+    def leave(self) -> None:
+        if self.is_known:
+            self.asked(f"headway:leave={self.epoch}:{self.name}")
+
     @property
     def is_unknown(self) -> bool:
         """Whether the filter said that it knows none."""
@@ -198,8 +202,3 @@ class SlurmFence(Fence):
 
     def _mark(self, text: str) -> str:
         return f"{_COMMENT}{text};epoch={self.epoch}"
-
-
-def added_only(argv: Sequence[str]) -> bool:
-    """Whether a stamped command has an AdminComment for its epoch alone."""
-    return any(word.startswith((_COMMENT + _SAME, _COMMENT + _RELEASE)) for word in argv)

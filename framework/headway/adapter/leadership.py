@@ -35,3 +35,6 @@ class Led:
         number changes nothing any more, and its :meth:`wait` raises
         :class:`headway.errors.Superseded`. So does this method where another daemon has the number already.
         """
+
+    def leave(self) -> None:
+        """The daemon ends, and is not to be taken for alive any more. Raises nothing."""

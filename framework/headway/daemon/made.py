@@ -67,6 +67,8 @@ class MadeRun:
     name: str
     log: Any
     standing: Standing = ALONE
+    #: It has told the cluster its epoch.
+    leads: bool = False
 
     def serve(
         self,
@@ -98,6 +100,7 @@ class MadeRun:
         try:
             if not monitor:
                 self.adapter.lead(self.epoch, self.name)
+                self.leads = True
             self.users.measures.leads(0 if monitor else self.epoch, drives=not monitor)
             life.runs(inbox.pulse, inbox.line)
             self.clock.when_lost(engine.begin_anew)
@@ -120,6 +123,8 @@ class MadeRun:
             if heir is None or heir.journal is not self.journal:
                 stack.callback(self.journal.close)
             stack.callback(self.adapter.close)
+            if heir is None and self.leads:
+                stack.callback(self.adapter.leave)
             stack.callback(self.users.close, heir.users if heir is not None else None)
 
     def _info(self) -> RunInfo:

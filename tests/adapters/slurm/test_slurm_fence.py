@@ -197,6 +197,16 @@ def test_the_highest_epoch_counts(lua: LuaFilter) -> None:
     assert lua.ask("headway:lead=4:xyz").startswith("headway fence: epoch=4 by=xyz")
 
 
+def test_a_daemon_that_ends_is_not_taken_for_alive(lua: LuaFilter) -> None:
+    lua.ask("headway:lead=3:abc")
+    for other in ("headway:leave=2:abc", "headway:leave=3:xyz"):
+        assert "heard=0" in lua.ask(other)
+    assert "is not among LEADERS" in lua.ask("headway:leave=3:abc", 1000)
+    assert lua.ask("headway:leave=3:abc") == "headway fence: epoch=3 by=abc heard=never"
+    # What it writes after that is its own all the same, and what another wrote before is late.
+    assert write(lua, "headway:held;epoch=2")["code"] == REFUSED
+
+
 def test_people_and_earlier_versions_are_not_refused(lua: LuaFilter) -> None:
     lua.ask("headway:lead=9:abc")
     for mark in ("headway:held", "", "hold: for a while", "my ticket;epoch=1"):
@@ -206,11 +216,17 @@ def test_people_and_earlier_versions_are_not_refused(lua: LuaFilter) -> None:
 
 def test_what_only_carries_an_epoch_leaves_the_mark(lua: LuaFilter) -> None:
     found = write(lua, "headway:same;epoch=3", "headway:pin=n1;epoch=2", time_limit=5)
-    assert found == {"code": "0", "admin_comment": "headway:pin=n1;epoch=2", "time_limit": "5"}
-    assert write(lua, "headway:same;epoch=3", "a ticket")["admin_comment"] == "a ticket"
+    # Slurm takes that for no comment.
+    assert found == {"code": "0", "admin_comment": "", "time_limit": "5"}
+    assert write(lua, "headway:same;epoch=3", "a ticket")["admin_comment"] == ""
+    # Of an array's other elements it comes so.
+    assert write(lua, "", "headway:new", user=0)["code"] == "0"
     found = write(lua, "headway:release;epoch=3", "headway:pin=n1;epoch=3", priority=1)
     assert found["code"] == "0" and float(found["priority"]) == 4294967295
-    assert found["admin_comment"] == "headway:pin=n1;epoch=3"
+    assert found["admin_comment"] == ""
+    assert lua.modify({"priority": 0, "admin_comment": "headway:new"}, {"admin_comment": ""}, 0) == {
+        "code": "0", "admin_comment": "",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("mark", ["headway:release;epoch=3", None])
