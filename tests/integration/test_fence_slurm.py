@@ -207,6 +207,19 @@ def _text(path: Path) -> str:
 
 
 @pytest.mark.both_slurms
+def test_elements_of_an_array_keep_their_own_marks(fenced: Fenced) -> None:
+    array = fenced.cluster.submit(1, 60, hold=False, array="1-3")
+    pinned = {f"{array}_{n}": f"headway:pin=node{n};epoch=1" for n in (1, 2, 3)}
+    for job, mark in pinned.items():
+        assert fenced.update(job, "Priority=0", f"AdminComment={mark}") == ""
+    together = ",".join(pinned)
+    assert fenced.update(together, "TimeLimit=3", "AdminComment=headway:same;epoch=1") == ""
+    assert {job: fenced.mark(job) for job in pinned} == pinned
+    assert fenced.update(together, "Priority=1", "AdminComment=headway:release;epoch=1") == ""
+    assert {job: fenced.mark(job) for job in pinned} == pinned
+
+
+@pytest.mark.both_slurms
 def test_behind_the_fence_jobs_of_all_kinds_start(fenced: Fenced) -> None:
     leader = fenced.daemon(start_timeout=60.0)
     leader.start()
@@ -222,8 +235,6 @@ def test_behind_the_fence_jobs_of_all_kinds_start(fenced: Fenced) -> None:
     assert set(fenced.diary.begun().values()) == {1} and set(fenced.diary.begun()) == wanted
     records = fenced.cluster.jobs()
     assert records[noted]["admin_comment"] == "a ticket"
-    marks = [records[job]["admin_comment"] for job in (f"{array}_1", parts)]
-    assert all(mark.startswith("headway:pin=") and mark.endswith(";epoch=1") for mark in marks), marks
     # What came back to the queue is held by its daemon, and starts again.
     job = fenced.submit(30)
     leader.until(lambda: fenced.cluster.state(job) == "RUNNING", what="it runs")
