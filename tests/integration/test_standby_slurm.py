@@ -159,7 +159,7 @@ def test_a_database_that_goes_away_costs_no_job(
     slurm_cluster: Any, tmp_path: Path, server: PostgresServer, phase: str
 ) -> None:
     """As systemd does: a daemon that ends is started again."""
-    with schema_of(server.url) as url, pair(slurm_cluster, tmp_path, url) as two:
+    with pair(slurm_cluster, tmp_path, server.url) as two:
         both_up(two)
         first, second = two.daemons
         if phase == "taking over":
