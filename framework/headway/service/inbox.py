@@ -80,12 +80,11 @@ class Inbox:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
         ``oddities`` what else an operator should know, ``starts_waiting`` which starts wait for the batch
-        system rather than for processors, ``watts`` what nodes were measured to draw;
-        ``letters`` what became of letters to users; ``latencies`` how long the cluster takes, asked on the
-        scheduler's thread; ``leadership`` which of two daemons it is; ``full_job_id`` completes
-        the id of a job that a user names; ``answers`` makes the answers to questions, ``snapshots`` those
-        to questions about jobs that are not submitted; ``feed`` tells programs that follow the daemon;
-        ``figures``: of metrics."""
+        system rather than for processors, ``watts`` what nodes were measured to draw, ``letters`` what became
+        of letters to users, ``latencies`` how long the cluster takes, asked on the scheduler's thread;
+        ``leadership`` which of two daemons it is; ``full_job_id`` completes an id that a user names;
+        ``answers`` makes the answers to questions, ``snapshots`` those to questions about jobs that are not
+        submitted; ``feed`` tells programs that follow the daemon; ``figures`` makes metrics."""
         self._answers = answers if answers is not None else Answers()
         if snapshots is None:
             snapshots = Snapshots(clock, tell_time=self._answers.tell_time)
