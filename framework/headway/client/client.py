@@ -20,6 +20,7 @@ from headway.inquiry.reports import (
     BookingPage,
     CycleReport,
     DatasetList,
+    HealthReport,
     HoleList,
     JobPage,
     JobReport,
@@ -164,12 +165,16 @@ class Client:
         """When a job that asks for this would start."""
         return self._found(wanted, TrialReport)
 
+    def health(self) -> HealthReport:
+        """Whether what must always hold does hold."""
+        return self._found(protocol.Health(), HealthReport)
+
     def plugin(self, name: str, text: str = "") -> Any:
         """What only a plugin knows, such as ``shares``, as plain values."""
         told = self._found(protocol.PluginQuestion(name, text), protocol.Told)
         return msgspec.json.decode(told.answer)
 
-    def ask(self, question: protocol.Status | protocol.Question, shape: type[Found]) -> Answer[Found]:
+    def ask(self, question: protocol.AtOnce | protocol.Question, shape: type[Found]) -> Answer[Found]:
         """The answer to any question, with its time and remark. Raises :class:`Refused` for an answer that is
         none, :class:`headway.errors.Failure` if there is none."""
         resource = _PATHS[type(question)]
@@ -182,10 +187,8 @@ class Client:
                 query += [(name, one if isinstance(one, str) else f"{one[0]}:{one[1]}") for one in value]
             elif name != "request":
                 query.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
-        answer: Answer[Found] = self._decoded(
-            self._asked("GET", f"{path}?{urlencode(query)}" if query else path),
-            Answer[shape],  # type: ignore[valid-type]
-        )
+        said = self._asked("GET", f"{path}?{urlencode(query)}" if query else path)
+        answer: Answer[Found] = _decoded(self._way.url, said, Answer[shape])  # type: ignore[valid-type]
         return answer
 
     # ------------------------------------------------------------------ actions
@@ -223,7 +226,7 @@ class Client:
         except Failure:
             self._sleep(_PAUSE)
             said = self._asked("POST", path, body, headers)
-        outcome: Outcome = self._decoded(said, Outcome)
+        outcome: Outcome = _decoded(self._way.url, said, Outcome)
         return outcome
 
     # ------------------------------------------------------------------ what happens
@@ -263,7 +266,7 @@ class Client:
 
     # ------------------------------------------------------------------ the way
 
-    def _found(self, question: protocol.Status | protocol.Question, shape: type[Found]) -> Found:
+    def _found(self, question: protocol.AtOnce | protocol.Question, shape: type[Found]) -> Found:
         return self.ask(question, shape).data
 
     def _asked(
@@ -296,11 +299,12 @@ class Client:
         connection.request(method, self._way.prefix + path, body, {"Accept": _JSON, **headers})
         return connection.getresponse()
 
-    def _decoded(self, said: bytes, shape: Any) -> Any:
-        try:
-            return msgspec.json.decode(said, type=shape)
-        except msgspec.DecodeError as error:
-            raise Failure(f"{self._way.url}: expected an answer of version 1: {error}") from error
+
+def _decoded(url: str, said: bytes, shape: Any) -> Any:
+    try:
+        return msgspec.json.decode(said, type=shape)
+    except msgspec.DecodeError as error:
+        raise Failure(f"{url}: expected an answer of version 1: {error}") from error
 
 
 def _refusal(url: str, status: int, said: bytes) -> Refused:

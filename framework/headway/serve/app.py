@@ -21,6 +21,7 @@ from headway.serve.guard import LOCAL, Guard
 from headway.serve.openapi import Self, description
 from headway.serve.problems import json, problem
 from headway.serve.resources import RESOURCES, Resource, request_of
+from headway.serve.scraping import scraper
 from headway.serve.source import Source
 from headway.serve.streams import Seats, Streams, streamer
 from headway.service.protocol import Reply
@@ -71,7 +72,7 @@ def make_app(
         routes.append(Route("/stream", stream, methods=["GET"]))
     page = Mount("/", StaticFiles(directory=PAGE, html=True))
     app = Starlette(
-        routes=[*more, Mount(VERSION, routes=routes), page],
+        routes=[*more, Route("/metrics", scraper(source, gatekeeper)), Mount(VERSION, routes=routes), page],
         exception_handlers={HTTPException: _said, Exception: _broken},
     )
     return Guard(app, hosts, VERSION)
@@ -112,7 +113,7 @@ async def _describe(request: Request) -> Response:
 
 
 def _told(reply: Reply) -> Response:
-    found = reply.found if reply.found is not None else reply.status
+    found = next((one for one in (reply.found, reply.status, reply.metrics) if one is not None), None)
     if reply.outcome != "accepted" or found is None:
         return problem(_CODES.get(reply.outcome, 503), reply.reason)
     data = msgspec.Raw(msgspec.json.encode(found))

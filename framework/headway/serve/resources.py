@@ -17,6 +17,7 @@ import msgspec.inspect
 
 from headway.inquiry import reports
 from headway.journal.starts_report import StartsReport
+from headway.measured.report import Measured
 from headway.service import protocol
 
 
@@ -26,7 +27,7 @@ class Resource:
 
     #: Below the version's path; ``{name}`` is the field of the request of that name.
     path: str
-    request: type[protocol.Status | protocol.Question]
+    request: type[protocol.AtOnce | protocol.Question]
     #: The shape of the answer.
     shape: type[msgspec.Struct]
     #: What it is, in a sentence.
@@ -49,13 +50,15 @@ RESOURCES = (
     Resource("/datasets", protocol.Datasets, reports.DatasetList, "Datasets, copies and stores."),
     Resource("/holes", protocol.Holes, reports.HoleList, "What is free now, and for how long."),
     Resource("/when", protocol.When, reports.TrialReport, "When a job would start if it was submitted now."),
+    Resource("/health", protocol.Health, reports.HealthReport, "Whether what must always hold does hold."),
+    Resource("/metrics", protocol.Metrics, Measured, "What the daemon measures; as text: /metrics."),
     Resource("/plugins/{name}", protocol.PluginQuestion, protocol.Told, "What only a plugin knows."),
 )
 
 
 def request_of(
     resource: Resource, query: Iterable[tuple[str, str]], path: Mapping[str, str]
-) -> protocol.Status | protocol.Question:
+) -> protocol.AtOnce | protocol.Question:
     """The request that path and query name: text by field. A list is a field that stands several times; an
     amount of something is ``NAME:COUNT``. :class:`msgspec.ValidationError` says what is wrong with it."""
     lists = lists_of(resource.request)

@@ -77,7 +77,7 @@ def test_nobody_and_no_daemon() -> None:
 
 
 def test_every_question_of_the_socket_is_a_resource() -> None:
-    questions = {p.Status, *p.Question.__args__}
+    questions = {*p.AtOnce.__args__, *p.Question.__args__}
     assert {resource.request for resource in RESOURCES} == questions
 
 
