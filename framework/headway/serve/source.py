@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -48,14 +49,23 @@ class DaemonSource:
     timeout: float = 15.0
     #: Requests on their way; the daemon takes no more from one program.
     at_once: int = 16
+    #: Of these, as many are one user's at most, so that nobody waits for another user's requests alone.
+    of_one: int = 8
     _turns: asyncio.Semaphore = field(init=False)
+    #: User -> turns of that user, as long as there is a request of it.
+    _of_users: WeakValueDictionary[str, asyncio.Semaphore] = field(
+        default_factory=WeakValueDictionary, init=False
+    )
 
     def __post_init__(self) -> None:
         self._turns = asyncio.Semaphore(self.at_once)
 
     async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
         try:
-            async with self._turns, asyncio.timeout(self.timeout):
+            mine = self._of_users.get(caller.user)
+            if mine is None:
+                mine = self._of_users[caller.user] = asyncio.Semaphore(self.of_one)
+            async with asyncio.timeout(self.timeout), mine, self._turns:
                 operator = "operator" in caller.scopes
                 return await self._asked(
                     request if caller.itself else OnBehalf(caller.user, request, operator)
