@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import pytest
 from busy_daemon import NODES, PENDING, POLICIES, Daemon, told_seconds, waiting
-from followed import Followed
+from followed import Followed, Sparing
 
 from headway.events import JobEnded
 from headway.serve.reading import Readable, Reader
@@ -173,6 +173,41 @@ def test_what_is_told_after_a_cycle_and_what_each_answer_costs(
                 msgspec.json.encode(reply)
                 spent.append(1e3 * (time.thread_time() - began))
             print(f"  {spent[0]:6.2f} ms, again {spent[1]:.2f} ms: {user}, {question}")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_steps_of_a_scheduler_that_is_followed_and_of_one_that_is_not(policy: str) -> None:
+    """Prints what was measured, which depends on the machine: processor time of steps at which the same
+    happens to both. How much a step has to do depends on the queue, so that only such steps can be
+    compared."""
+    spare, times = Sparing(), list[tuple[float, float]]()
+    both = [waiting(policy, random.Random(1), range(600, 86400)) for _ in range(2)]
+    followed, alone = Followed(both[0][0], spare=spare), Followed(both[1][0])
+    alone.outbox.end("nobody follows this one")
+    # Two steps each half second: so many rows take 3 % of the time.
+    spare.pieces = 200
+    told = list[float]()
+    for number in range(60):
+        spent = {}
+        # Each is the first in its turn.
+        pairs = [(followed, both[0][1]), (alone, both[1][1])]
+        for one, started in pairs if number % 2 else pairs[::-1]:
+            one.now = 2.0 + number
+            event = JobEnded(one.now, started.pop(number % len(started)).job_id)
+            began = time.thread_time()
+            made = one.cycle(event)
+            spent[one is followed] = time.thread_time() - began
+            one.cycle(*one.started(made))
+            began = time.thread_time()
+            one.tell()
+            if one is followed:
+                told.append(time.thread_time() - began)
+        times.append((spent[False], spent[True]))
+    parts = sorted([beside / alone for alone, beside in times])
+    print(f"\n{policy}: a step alone {told_seconds([one for one, _ in times])}")
+    print(f"  followed {told_seconds([one for _, one in times])}; telling {told_seconds(told)}")
+    low, middle, high = (parts[number * len(parts) // 4] for number in (1, 2, 3))
+    print(f"  followed to alone: {middle:.3f}, quartiles {low:.3f} and {high:.3f}")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
