@@ -64,8 +64,8 @@ def command(
     """
     from headway.inputs.extras import need_top
 
-    need_top("`headway top`")
     if not once:
+        need_top("`headway top`")
         _need_terminal()
     path, _ = daemon_of(config_path, adapter_files)
     from headway.cli.top.asking import by_socket

@@ -229,7 +229,7 @@ def test_moving_on_the_screen_asks_nothing(tmp_path: Path) -> None:
 def test_without_its_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headway.inputs.extras.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"`headway top` needs Textual.*extra `top`"):
-        command.main(["--once"], standalone_mode=False)
+        command.main([], standalone_mode=False)
 
 
 def program(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
