@@ -90,7 +90,8 @@ def test_the_chart_tells_of_a_reservation_in_words(browser: Browser, address: st
     browser.run(
         "(canvas => { const box = canvas.getBoundingClientRect();"
         "canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: box.left + box.width * 0.6,"
-        "clientY: box.top + (box.height - 38) * 0.23 + 4})); })(document.querySelector('#view canvas[tabindex]'))"
+        "clientY: box.top + (box.height - 38) * 0.23 + 4})); })"
+        "(document.querySelector('#view canvas[tabindex]'))"
     )
     told = browser.wait("document.querySelector('#view .tip:not([hidden])').textContent")
     assert told.startswith(f"Reserved: {HOSTILE}") and "users ann" in told
