@@ -102,8 +102,7 @@ class Inbox:
         self._starts_waiting = starts_waiting
         self._watts = watts
         self._latencies = latencies
-        self._letters = letters
-        self._leadership = leadership
+        self._letters, self._leadership = letters, leadership
         self._figures = figures if figures is not None else Figures(clock=clock)
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
