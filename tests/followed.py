@@ -109,6 +109,9 @@ class Followed:
             said = self.answers.reply(request, peer, self.scheduler)
         return said, Reader(self.picture, caller).answer(request)
 
+    def sees_all(self, user: str) -> bool:
+        return self.answers.tells_all(Peer(user, user == OPERATOR))
+
     @property
     def jobs(self) -> dict[str, Job]:
         return self.scheduler.state.jobs

@@ -22,6 +22,7 @@ from headway.model import (
     PoolDescription,
     Reservation,
 )
+from headway.model.reservations import FOR_JOB
 from headway.scheduler import Scheduler
 from headway.serve.reading import Readable
 from headway.serve.stream import seen
@@ -103,7 +104,9 @@ class Site:
             if not nodes:
                 return []
             node = nodes[which % len(nodes)]
-            kept = Reservation(f"r{which}", now + which, now + which + 50, nodes=(node.name,))
+            # One in three is kept for a job, by its name.
+            name = f"{FOR_JOB}{which}" if which % 3 == 0 else f"r{which}"
+            kept = Reservation(name, now + which, now + which + 50, nodes=(node.name,), ours=which % 3 == 0)
             told: dict[str, e.Event] = {
                 "down": e.NodeDown(now, node.name, "broken"),
                 "up": e.NodeUp(now, node),
@@ -153,6 +156,8 @@ def agree(followed: Followed) -> None:
         for request in REQUESTS:
             told, pictured = followed.both(request, user)
             assert pictured == told, (user, request)
+            if not followed.sees_all(user):
+                assert FOR_JOB.encode() not in msgspec.json.encode(pictured)
 
 
 @pytest.mark.parametrize("private", [True, False], ids=["private", "open"])

@@ -22,8 +22,9 @@ def node_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees = 
 
 
 def node_report(inquiry: Inquiry, name: str, jobs: tuple[str, ...]) -> NodeReport:
-    """A node; ``jobs``: the ids of its jobs."""
-    table = inquiry.state.nodes
+    """A node; ``jobs``: the ids of its jobs. The id of a reservation that is kept for a job names the job, so
+    it is told to those who may know of all jobs."""
+    table, sees_all = inquiry.state.nodes, inquiry.sees_all
     node, at = table.descriptions[name], table.index[name]
     return NodeReport(
         name,
@@ -38,7 +39,7 @@ def node_report(inquiry: Inquiry, name: str, jobs: tuple[str, ...]) -> NodeRepor
         tuple([(kind, amount, max(0, int(table.free.gres[kind][at]))) for kind, amount in node.gres]),
         node.features,
         jobs,
-        tuple([reservation.id for reservation in table.reservations.get(at, ())]),
+        tuple([one.id for one in table.reservations.get(at, ()) if sees_all or not one.job_id]),
     )
 
 

@@ -43,6 +43,8 @@ class Picture:
         self.domain_of: dict[str, str] = {}
         self.queues: dict[str, list[str]] = {}
         self.nodes: dict[str, NodeReport] = {}
+        #: Ids of reservations that are told to those alone who may know of all jobs.
+        self.hidden: frozenset[str] = frozenset()
         #: Node -> ids of the jobs on it.
         self.jobs_on: dict[str, dict[str, None]] = {}
         #: Domain -> its bookings, and how many are still to be made.
@@ -130,6 +132,7 @@ class Picture:
 
     @fold.register
     def _(self, change: c.NodeRows) -> None:
+        self.hidden = frozenset(change.hidden)
         for row in change.rows:
             known = self.nodes.get(row.name)
             if known is None or known.pools != row.pools:

@@ -168,10 +168,12 @@ class Reader:
 
     def _node(self, name: str) -> NodeReport:
         picture = self._picture
-        jobs: Iterable[str] = picture.jobs_on.get(name, ())
+        node, jobs = picture.nodes[name], list(picture.jobs_on.get(name, ()))
         if not self._sees_all:
-            jobs = (one for one in jobs if picture.jobs[one].report.user == self._user)
-        return replace(picture.nodes[name], jobs=tuple(self._sorted(jobs, "")))
+            jobs = [one for one in jobs if picture.jobs[one].report.user == self._user]
+            shown = tuple([one for one in node.reservations if one not in picture.hidden])
+            node = replace(node, reservations=shown)
+        return replace(node, jobs=tuple(self._sorted(jobs, "")))
 
     def pools(self, _: p.Pools) -> PoolList:
         report = self._picture.report

@@ -80,6 +80,8 @@ class NodeRows(_Change, frozen=True):
 
     rows: tuple[NodeReport, ...]
     gone: tuple[str, ...] = ()
+    #: Ids of all reservations that are told to operators alone, as they are kept for jobs.
+    hidden: tuple[str, ...] = ()
 
 
 class Booked(_Change, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -341,14 +341,20 @@ class Follower:
         names, gone = self._nodes.since(state)
         self._nodes_due.extend(names)
         if gone:
-            self._say(NodeRows((), tuple(gone)))
+            self._say(_node_rows(telling, (), gone))
 
     def _tell_nodes(self, telling: Telling) -> None:
         due, known = self._nodes_due, telling.scheduler.state.nodes.descriptions
         while due:
             telling.check()
             names = [name for name in (due.popleft() for _ in range(min(_ROWS, len(due)))) if name in known]
-            self._say(NodeRows(tuple([node_report(telling.inquiry, name, ()) for name in names])))
+            self._say(_node_rows(telling, names, ()))
+
+
+def _node_rows(telling: Telling, names: Iterable[str], gone: Iterable[str]) -> NodeRows:
+    rows = tuple([node_report(telling.inquiry, name, ()) for name in names])
+    kept = telling.scheduler.state.reservations.values()
+    return NodeRows(rows, tuple(gone), tuple([one.id for one in kept if one.job_id]))
 
 
 def _nobody(_: Job) -> bool:
