@@ -21,7 +21,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 from operator import attrgetter
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -41,8 +41,6 @@ _order = attrgetter("order")
 _FEW = 12
 #: So many waiting jobs are walked along in service order; of more jobs, the fitting jobs are found by size.
 _SHORT = 24
-#: Behind the order of every job, which begins with a number.
-_BEHIND_ALL: tuple[float, ...] = (_INF,)
 #: Seconds by which sums of times may be wrong.
 _ROUNDING = 1e-3
 
@@ -312,13 +310,18 @@ class Turns:
             self._book_upto(ahead, last)
             return job
         spans = ahead.spans(self._view.now, start, end, by_size.longest)
-        return self._first_within(spans, last) if spans else None
+        if not spans:
+            return None
+        if job is not None:
+            return self._first_within(spans, job.order)
+        # Jobs that came since the policy was asked are not booked; they may stand behind all these.
+        return self._first_within(spans, jobs[last].order if last < len(jobs) else (*jobs[-1].order, _INF))
 
-    def _first_within(self, spans: Sequence[tuple[int, float]], last: int) -> Job | None:
-        """The first job before the place ``last`` that could run in one of these stretches (see
+    def _first_within(self, spans: Sequence[tuple[int, float]], bound: tuple[Any, ...]) -> Job | None:
+        """The first job whose order is before ``bound`` that could run in one of these stretches (see
         :meth:`Ahead.spans`)."""
-        jobs, by_size = self._jobs, self._view._by_size()
-        begin, bound = jobs[self._at].order, jobs[last].order if last < len(jobs) else _BEHIND_ALL
+        by_size = self._view._by_size()
+        begin = self._jobs[self._at].order
         found, early, at = None, self._early, 0
         for size in by_size.sizes(spans[-1][0]):
             while spans[at][0] < size:
