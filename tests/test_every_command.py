@@ -169,11 +169,11 @@ def test_nothing_of_the_bare_wheel_ends_in_a_traceback(bare: Told) -> None:
 def test_the_lowest_versions_that_are_allowed_run_every_command(wheel: Path, tmp_path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    allowed = [*project["dependencies"], *extras["report"], *extras["api"]]
+    allowed = [*project["dependencies"], *extras["report"], *extras["security"], *extras["api"]]
     assert all(">=" in requirement for requirement in allowed)
     lowest = tmp_path / "lowest.txt"
     lowest.write_text("\n".join(requirement.replace(">=", "==") for requirement in allowed), encoding="utf-8")
-    folder = made(tmp_path / "venv", f"{wheel}[report,api]", "-c", str(lowest))
+    folder = made(tmp_path / "venv", f"{wheel}[report,security,api]", "-c", str(lowest))
     (tmp_path / "work").mkdir()
     ended = {one["line"]: one for one in told(folder / "bin" / "python", tmp_path / "work")}
     assert not [one for line, one in ended.items() if one["code"] != EXPECTED.get(line, 0)]
