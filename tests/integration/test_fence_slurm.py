@@ -23,6 +23,9 @@ pytestmark = [pytest.mark.slurm, pytest.mark.waits]
 
 #: Seconds; a second daemon waits for a heartbeat of the first for three of them.
 PATIENCE = 5
+#: Seconds; of a daemon that no other follows. What is submitted while none is heard is Slurm's: it enters
+#: without a mark, and Slurm may start it before a daemon has written one.
+LONG_PATIENCE = 300
 REFUSED = "Unknown error 27182"
 #: Its backfill scheduler, which starts heterogeneous jobs, looks around each second.
 FAST = ("--set", "SchedulerParameters=batch_sched_delay=0,bf_interval=1")
@@ -31,13 +34,16 @@ FAST = ("--set", "SchedulerParameters=batch_sched_delay=0,bf_interval=1")
 class Fenced:
     """A Slurm behind the shipped filter, and daemons that each have a journal of their own."""
 
-    def __init__(self, factory: Callable[..., Any], place: Path, directory: Path) -> None:
+    def __init__(
+        self, factory: Callable[..., Any], place: Path, directory: Path, patience: int = PATIENCE
+    ) -> None:
+        self.patience = patience
         self.heartbeat = place / "heartbeat"
         self.directory = directory
         script = directory / "job_submit.lua"
         #: Beside its state, where slurmctld alone writes.
         self.kept = place / "epoch"
-        text = filter_with(self.heartbeat, PATIENCE)
+        text = filter_with(self.heartbeat, patience)
         script.write_text(text.replace("/var/lib/slurm/slurmctld/headway.epoch", str(self.kept)))
         self.cluster = factory("--lua", str(script), "--set", "JobSubmitPlugins=lua", *FAST)
         self.diary = Diary(self.cluster)
@@ -48,10 +54,16 @@ class Fenced:
     def daemon(self, **options: Any) -> Daemon:
         directory = self.directory / f"daemon{len(self.daemons)}"
         directory.mkdir()
-        options = {"heartbeat": str(self.heartbeat), "patience": PATIENCE, **options}
+        options = {"heartbeat": str(self.heartbeat), "patience": self.patience, **options}
         made = Daemon(self.cluster, directory, options=options)
         self.daemons.append(made)
         return made
+
+    def start(self, daemon: Daemon) -> None:
+        """Start it; it is heard, so what is submitted from then on is held for it."""
+        before = _text(self.heartbeat)
+        daemon.start()
+        daemon.until(lambda: _text(self.heartbeat) not in ("", before), what="its heartbeat")
 
     def submit(self, seconds: float = 0.5) -> str:
         job: str = self.cluster.submit(1, hold=False, script=self.diary.script(seconds))
@@ -76,10 +88,13 @@ class Fenced:
 
 
 @pytest.fixture
-def fenced(slurm_factory: Callable[..., Any], tmp_path: Path) -> Iterator[Fenced]:
+def fenced(
+    slurm_factory: Callable[..., Any], tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Fenced]:
+    """Its parameter: the patience, seconds."""
     place = Path(tempfile.mkdtemp(prefix="hw-run-"))
     place.chmod(0o755)
-    made = Fenced(slurm_factory, place, tmp_path)
+    made = Fenced(slurm_factory, place, tmp_path, getattr(request, "param", PATIENCE))
     try:
         yield made
     finally:
@@ -156,7 +171,7 @@ def test_a_user_can_forge_no_epoch(fenced: Fenced) -> None:
 
 def test_a_daemon_that_was_paused_writes_nothing_more_and_ends(fenced: Fenced) -> None:
     first = fenced.daemon()
-    first.start()
+    fenced.start(first)
     jobs = [fenced.submit(random.Random(5).uniform(0.2, 0.6)) for _ in range(6)]
     first.until(lambda: len(fenced.diary.begun()) >= 3, what="it starts jobs")
     first.send(signal.SIGSTOP)
@@ -177,8 +192,7 @@ def test_a_daemon_that_was_paused_writes_nothing_more_and_ends(fenced: Fenced) -
 
 def test_two_daemons_by_mistake(fenced: Fenced) -> None:
     first = fenced.daemon()
-    first.start()
-    first.until(lambda: "epoch=1" in _text(fenced.heartbeat), what="its heartbeat")
+    fenced.start(first)
     second = fenced.daemon()
     second.start(await_log=False)
     assert second.ended(HANG) == Superseded.exit_code
@@ -220,9 +234,10 @@ def test_elements_of_an_array_keep_their_own_marks(fenced: Fenced) -> None:
 
 
 @pytest.mark.both_slurms
+@pytest.mark.parametrize("fenced", [LONG_PATIENCE], indirect=True)
 def test_behind_the_fence_jobs_of_all_kinds_start(fenced: Fenced) -> None:
     leader = fenced.daemon(start_timeout=60.0)
-    leader.start()
+    fenced.start(leader)
     run, script = fenced.cluster.run, fenced.diary.script(0.5)
     words = ("sbatch", "--parsable", "-o", "/dev/null", "-D", "/", "-t5", "-n1")
     array = run(*words, "--array=1-3", "--wrap", script)
@@ -235,6 +250,8 @@ def test_behind_the_fence_jobs_of_all_kinds_start(fenced: Fenced) -> None:
     assert set(fenced.diary.begun().values()) == {1} and set(fenced.diary.begun()) == wanted
     records = fenced.cluster.jobs()
     assert records[noted]["admin_comment"] == "a ticket"
+    marks = [records[job]["admin_comment"] for job in sorted(wanted - {noted})]
+    assert all(mark.startswith("headway:pin=") and mark.endswith(";epoch=1") for mark in marks), marks
     # What came back to the queue is held by its daemon, and starts again.
     job = fenced.submit(30)
     leader.until(lambda: fenced.cluster.state(job) == "RUNNING", what="it runs")
