@@ -16,8 +16,9 @@ The last two are for a filter that knows them, which is asked first. ``sbatch --
 to the filter, whose answer comes as a message to the user, and submits nothing.
 
 Other commands (``scancel``, ``requeue``, ``suspend``, of reservations, nodes) no filter sees. Before those
-the filter is asked whether the epoch is still the highest, unless it was a moment ago. What was paused
-between this question and its command, no more, is not refused.
+the filter is asked whether the epoch is still the highest, unless it was within the last second
+(:data:`headway_adapters.polling.fence.SURE`). What was paused between this question and its command, up to a
+second later, is not refused.
 """
 
 from __future__ import annotations
