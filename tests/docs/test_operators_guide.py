@@ -194,7 +194,7 @@ def test_every_message_about_the_stand_by_is_explained() -> None:
     said = said_in(
         *(
             f"framework/headway/standby/{name}.py"
-            for name in ("followed", "follower", "keeper", "shared", "waiting")
+            for name in ("answering", "followed", "follower", "keeper", "shared", "waiting")
         )
     )
     table = page[page.index("| message in the log |") :]

@@ -75,6 +75,11 @@ class Life:
             self._thread = threading.Thread(target=self._beat, name="headway-pulse", daemon=True)
             self._thread.start()
 
+    def stands_by(self, status: Callable[[], str]) -> None:
+        """The daemon waits to lead: there is no run, and :meth:`turned` is what its own loop says."""
+        self._status = status
+        self._notifier.tell("READY=1", f"STATUS={_line(status())}")
+
     def reloads(self) -> None:
         """The configuration is read again."""
         self._notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
@@ -90,7 +95,7 @@ class Life:
         self._notifier.tell("STOPPING=1")
 
     def turned(self) -> None:
-        """The loop went on. On the scheduler's thread."""
+        """The loop went on: the scheduler's, or the stand-by's. On its thread."""
         now = time.monotonic()
         if now >= self._told + self._pause / 2:
             self._told = now

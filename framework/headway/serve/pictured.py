@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import msgspec
 import structlog
@@ -119,24 +120,27 @@ class PictureSource:
     async def _follow(self) -> None:
         log, pause, why = structlog.get_logger("headway.serve"), _AGAIN, ""
         while True:
-            followed, said = self.is_current, ""
             try:
                 await self._follow_once()
-            except _GONE as error:
-                said = str(error) or f"it has said nothing for {self.silent:g} s"
-                self._lost()
-            except _OTHER as error:
-                said = str(error)
-                self._give_up()
             except Exception as error:
-                log.exception("what the daemon told could not be taken in, which is a mistake in headway")
-                said = str(error)
-                self._give_up()
+                if self.is_current:
+                    pause, why = _AGAIN, ""
+                said = self._ended_by(error, log)
             if said != why:
                 log.warning("the daemon is not followed", why=said)
             why = said
-            pause = _AGAIN if followed else min(_LATEST, 2 * pause)
             await asyncio.sleep(pause)
+            pause = min(_LATEST, 2 * pause)
+
+    def _ended_by(self, error: Exception, log: Any) -> str:
+        """The daemon is not followed any more; why."""
+        if isinstance(error, _GONE):
+            self._lost()
+            return str(error) or f"it has said nothing for {self.silent:g} s"
+        if not isinstance(error, _OTHER):
+            log.exception("what the daemon told could not be taken in, which is a mistake in headway")
+        self._give_up()
+        return str(error)
 
     async def _follow_once(self) -> None:
         """Follow until the daemon goes away: always raises."""
@@ -165,6 +169,7 @@ class PictureSource:
     def _found(self, picture: Picture) -> None:
         """All is known that the daemon tells at the beginning."""
         self.picture, self.is_current = picture, True
+        structlog.get_logger("headway.serve").info("the daemon is followed", socket=str(self.daemon.socket))
         self.stream_of.put("daemon", DaemonItem(True, self.clock()))
         self.stream_of.tell()
 

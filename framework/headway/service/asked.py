@@ -24,9 +24,9 @@ class Asked(Protocol):
     def limited(self, user: str) -> None:
         """A request was refused because this user asks too often."""
 
-    def follow(self, operators: Collection[str], *, operator: bool) -> Outbox | None:
-        """What a program gets from now on that follows the daemon; None: no more programs can. ``operator``:
-        whether the program's own user is one."""
+    def follow(self, operators: Collection[str], *, operator: bool) -> Outbox:
+        """What a program gets from now on that follows the daemon. ``operator``: whether the program's own
+        user is one. :class:`headway.errors.Failure` says why it cannot."""
 
     @property
     def has_more_to_tell(self) -> bool:

@@ -19,6 +19,7 @@ import msgspec
 
 from headway.adapter import Oddity, Outage, Outcome, StartsWait
 from headway.decisions import Answer, Decision
+from headway.errors import Failure
 from headway.events import (
     ElasticCommandReceived,
     Event,
@@ -173,13 +174,14 @@ class Inbox:
             letters=self._letters(), leadership=self._leadership(),
         )  # fmt: skip
 
-    def follow(self, operators: Collection[str], *, operator: bool) -> Outbox | None:
-        """What a program gets from now on that follows the daemon; None: too many do. ``operator``: whether
-        the program's own user is one."""
+    def follow(self, operators: Collection[str], *, operator: bool) -> Outbox:
+        """What a program gets from now on that follows the daemon; :class:`Failure`: too many do.
+        ``operator``: whether the program's own user is one."""
         begun = Begun(FORMAT, self._answers.private, tuple(sorted(operators)), operator)
         outbox = self._feed.join(begun)
-        if outbox is not None:
-            self.go_on_telling()
+        if outbox is None:
+            raise Failure("too many programs follow the daemon")
+        self.go_on_telling()
         return outbox
 
     @property

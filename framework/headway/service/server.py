@@ -347,13 +347,16 @@ class Server:
         if not may:
             text = f"user {speaker} may not follow what all users do (service.speakers)"
             self._answer(client, Reply("refused", text))
-        elif (outbox := self._inbox.follow(self._operators, operator=operator)) is None:
-            self._answer(client, Reply("failed", "too many programs follow the daemon"))
-        else:
-            self._clients.remove(client)
-            self._selector.unregister(client.connection)
-            self._following.add(client.connection, outbox)
-            self._log.info("a program follows the daemon", by=speaker)
+            return
+        try:
+            outbox = self._inbox.follow(self._operators, operator=operator)
+        except Failure as error:
+            self._answer(client, Reply("failed", str(error)))
+            return
+        self._clients.remove(client)
+        self._selector.unregister(client.connection)
+        self._following.add(client.connection, outbox)
+        self._log.info("a program follows the daemon", by=speaker)
 
     def _too_often(self, client: _Client, who: Hashable, user: str, operator: bool) -> None:
         """Refuse, and count it. No journal, and hardly a word in the log: both would fill up."""

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import structlog
-from msgspec.structs import replace
 
 from headway.config import Config
+from headway.daemon.notifying import Life
 from headway.errors import HeadwayError, UserError
 from headway.inputs.database_url import database_url
 from headway.journal.lock import holder
 from headway.plugins import Catalogue
-from headway.service import protocol
-from headway.service.limits import Allowance, Limits
-from headway.service.outbox import Outbox
-from headway.service.peer import Peer
-from headway.service.protocol import Leadership, Reply, Report
-from headway.service.server import Server
+from headway.service.protocol import Leadership
+from headway.standby.answering import served
 from headway.standby.followed import FollowedJournal
 from headway.standby.keeper import Keeper
 from headway.standby.leadership import OFTEN, Role, Watch, Word, lasting
@@ -44,18 +39,22 @@ class StandBy:
         *,
         stopped: Callable[[], bool],
         on_lost: Callable[[], None],
+        on_look: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = lasting,
         wall: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
         log: Any = None,
     ) -> None:
         """``stopped``: whether the process is to end; ``on_lost`` is called if it leads and does not any
-        more."""
+        more; ``on_look`` each time that it looks whether it may lead."""
         self._settings = config.standby
         self._source = source
         self._lease = lease
         self._stopped = stopped
         self._on_lost = on_lost
+        self._on_look = on_look
+        #: When it looked last, absolute seconds.
+        self.looked = wall()
         self._clock, self._wall, self._pause = clock, wall, pause
         self._log = log if log is not None else structlog.get_logger("headway.standby")
         self._watch = Watch(self._settings.patience, clock())
@@ -71,6 +70,8 @@ class StandBy:
                 # This process was stopped: it cannot know what the leader did meanwhile.
                 self._watch.blind(now)
             last = now
+            self.looked = self._wall()
+            self._on_look()
             self._source.hear(self._watch)
             if self._source.may_lead(self._watch, self._clock()):
                 keeper = self._lead()
@@ -93,6 +94,12 @@ class StandBy:
             self._source.lag(now),
             self._source.trouble,
         )
+
+    def line(self) -> str:
+        """How it is, in a line."""
+        known = self.leadership()
+        leads = f"{known.leader} leads with epoch {known.epoch}" if known.leader else "no leader is known"
+        return "; ".join(["stand-by", leads, *([known.trouble] if known.trouble else [])])
 
     def _lead(self) -> Keeper | None:
         """Take over; None if another daemon was faster, or what it takes does not answer."""
@@ -132,14 +139,23 @@ def stand_by(
     log = structlog.get_logger("headway.standby")
     Catalogue(plugin_files).enabled(config.plugin_configs())
     source, lease = _source(config, log)
-    waits = StandBy(config, source, lease, stopped=stopped, on_lost=on_lost, log=log)
+    life = Life()
+    waits = StandBy(
+        config, source, lease, stopped=stopped, on_lost=on_lost, on_look=life.turned, log=log
+    )  # fmt: skip
     log.info("standing by", lease=lease.name, patience=config.standby.patience)
-    server = _served(config, waits, log)
+    server = served(config, waits, log)
+    # A service manager waits for this word, and would end a stand-by that gives none.
+    life.stands_by(waits.line)
+    keeper = None
     try:
-        return waits.wait()
+        keeper = waits.wait()
+        return keeper
     finally:
         if server is not None:
             server.close()
+        if keeper is None:
+            life.stops()
 
 
 def _source(config: Config, log: Any) -> tuple[Source, Lease]:
@@ -160,67 +176,3 @@ def _source(config: Config, log: Any) -> tuple[Source, Lease]:
         )
     followed = FollowedJournal(Path(url.database or ""), settings, log)
     return followed, followed.lease
-
-
-class Answering:
-    """What the stand-by's socket answers: how it is, and that the leader is asked elsewhere."""
-
-    def __init__(self, config: Config, waits: StandBy, wall: Callable[[], float] = time.time) -> None:
-        self._waits = waits
-        self.has_news: Callable[[], None] = _nobody_follows
-        self._report = Report(str(config.mode), "", 0, wall(), tuple(map(_plugin, config.plugins)))
-
-    def ask(self, request: protocol.AnyRequest, peer: Peer) -> Future[Reply]:
-        future: Future[Reply] = Future()
-        known = self._waits.leadership()
-        if isinstance(request, protocol.Status):
-            reply = Reply("accepted", status=self.whole_status())
-        else:
-            leader = f"ask the leader, {known.leader}" if known.leader else "no leader is known"
-            reply = Reply("failed", f"this headway is the stand-by: {leader}")
-        future.set_result(reply)
-        return future
-
-    def limited(self, user: str) -> None:
-        """It is refused; a stand-by counts nothing."""
-
-    def follow(self, operators: Collection[str], *, operator: bool) -> Outbox | None:
-        """No program can: nothing changes here."""
-
-    has_more_to_tell = False
-
-    def go_on_telling(self) -> None:
-        """No program follows."""
-
-    def whole_status(self) -> Report:
-        """How the stand-by is."""
-        return replace(self._report, leadership=self._waits.leadership())
-
-    def close(self) -> None:
-        """Nothing waits here."""
-
-
-def _nobody_follows() -> None:
-    """No program is told anything."""
-
-
-def _plugin(entry: str | dict[str, Any]) -> str:
-    return entry if isinstance(entry, str) else next(iter(entry))
-
-
-def _served(config: Config, waits: StandBy, log: Any) -> Server | None:
-    """The socket that users reach the stand-by by; None without one. What is wrong with it costs no
-    stand-by."""
-    path, service = config.socket_path(), config.service
-    if path is None:
-        return None
-    users = Allowance(service.burst, service.rate)
-    operators = Allowance(service.operator_burst, service.operator_rate)
-    try:
-        return Server(
-            path, Answering(config, waits), operators=service.operators, timeout=service.timeout,
-            limits=Limits(users, operators), log=log,
-        )  # fmt: skip
-    except HeadwayError as error:
-        log.warning("users cannot reach the stand-by, because it has no socket", error=str(error))
-        return None

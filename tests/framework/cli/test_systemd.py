@@ -69,6 +69,22 @@ def test_systemd_is_told_how_a_daemon_goes(pretended_slurm: Callable[..., Path],
         assert process.wait(HANG) == 0
 
 
+@pytest.mark.waits
+def test_systemd_is_told_that_a_stand_by_is_ready_and_alive(
+    pretended_slurm: Callable[..., Path], tmp_path: Path
+) -> None:
+    """It would be ended after TimeoutStartSec, and again each time that it was started."""
+    config = pretended_slurm()
+    config.write_text(f"{config.read_text()}\nstandby: {{alone: 600, follow: [sleep, '600']}}\n")
+    with Manager() as manager, daemon(config, manager, WATCHDOG_USEC="900000") as process:
+        assert manager.message() == {"READY": "1", "STATUS": "stand-by; no leader is known"}
+        for _ in range(3):
+            manager.until("WATCHDOG")
+        process.send_signal(signal.SIGTERM)
+        assert manager.until("STOPPING")
+        assert process.wait(HANG) == 0
+
+
 def journal_cycles(place: Path) -> int:
     with Journal.open(str(place / "journal.db"), read_only=True) as journal:
         return sum(1 for run in journal.runs() for _ in journal.cycles(run.id))

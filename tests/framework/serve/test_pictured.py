@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from building import described
+from structlog.testing import capture_logs
 from threaded_daemon import Daemon
 from waiting import HANG
 
@@ -194,6 +195,44 @@ def test_the_daemon_goes_and_another_comes(daemon: Callable[..., Daemon]) -> Non
             assert [b"true" in bytes(one.data) for one in items if one.kind == "daemon"] == [False, True]
 
     asyncio.run(run())
+
+
+def test_a_daemon_that_begins_again_and_again_is_followed_as_soon_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, pauses = tmp_path / "again", list[float]()
+
+    async def run() -> None:
+        ends, sleep = asyncio.Event(), asyncio.sleep
+
+        async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            writer.write(write_change(Begun(FORMAT)) + b'["whole"]\n')
+            await ends.wait()
+            ends.clear()
+            writer.close()
+
+        async def noted(seconds: float) -> None:
+            pauses.append(seconds)
+            await sleep(0)
+
+        monkeypatch.setattr(asyncio, "sleep", noted)
+        ours = PictureSource(DaemonSource(path))
+        with capture_logs() as log:
+            async with await asyncio.start_unix_server(other, path), ours.running():
+                for turn in range(1, 5):
+                    async with asyncio.timeout(HANG):
+                        while not ours.is_current:
+                            await sleep(0.01)
+                    ends.set()
+                    async with asyncio.timeout(HANG):
+                        while len(pauses) < turn:
+                            await sleep(0.01)
+        said = [entry["event"] for entry in log]
+        assert said[:4] == 2 * ["the daemon is followed", "the daemon is not followed"]
+
+    asyncio.run(run())
+    assert set(pauses) == {0.2}
 
 
 def test_a_daemon_that_is_stopped_is_silent(daemon: Callable[..., Daemon], tmp_path: Path) -> None:

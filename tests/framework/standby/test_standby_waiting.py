@@ -6,20 +6,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
+from waiting import HANG
 
 from headway.config import parse_config
 from headway.config.standby import StandbyConfig
 from headway.errors import Failure, UserError
+from headway.inquiry.reports import HealthReport
 from headway.journal.lock import holder
-from headway.service import protocol
+from headway.service import protocol, server
+from headway.service.client import ask
 from headway.service.peer import Peer
+from headway.standby.answering import Answering, served
 from headway.standby.followed import FollowedJournal
 from headway.standby.keeper import Keeper
 from headway.standby.leadership import Watch, Word
 from headway.standby.lease import Lease
 from headway.standby.lease_file import LeaseFile
 from headway.standby.sources import Source
-from headway.standby.waiting import Answering, StandBy, stand_by
+from headway.standby.waiting import StandBy, stand_by
 
 ONE = Word(7, "process 1 on host a")
 
@@ -175,6 +180,81 @@ def test_it_says_how_it_is_and_that_the_leader_is_asked_elsewhere() -> None:
     assert (reply.outcome, reply.reason) == (
         "failed", "this headway is the stand-by: ask the leader, process 1 on host a"
     )  # fmt: skip
+
+
+def answering(source: Told, time: Time) -> Answering:
+    """Of a stand-by that heard of the leader and waits no more."""
+    waits = standing_by(source, time, stopped=lambda: time.now > 3.0)
+    waits.wait()
+    return Answering(parse_config("standby: {patience: 5s}"), waits)
+
+
+def test_a_stand_by_that_hears_of_the_leader_and_its_journal_is_well() -> None:
+    source, time = Told(), Time()
+    source.words = beats(50)
+    answers = answering(source, time)
+    found = answers.ask(protocol.Health(), Peer("anna", False)).result().found
+    assert isinstance(found, HealthReport) and found.well
+    assert [(check.name, check.detail) for check in found.checks] == [
+        ("leader", "process 1 on host a leads with epoch 7, last heard of 0.5 s ago"),
+        ("leader's journal", "what is known of it is at most 1.5 s old"),
+    ]
+    time.now += 60.0
+    source.trouble = "standby.follow: no route"
+    found = answers.ask(protocol.Health(), Peer("anna", False)).result().found
+    assert isinstance(found, HealthReport) and [check.ok for check in found.checks] == [False, False]
+    assert found.checks[1].detail.endswith("; standby.follow: no route")
+
+
+def test_a_stand_by_where_no_daemon_ever_led_is_not_well() -> None:
+    found = answering(Told(), Time()).ask(protocol.Health(), Peer("anna", False)).result().found
+    assert isinstance(found, HealthReport) and found.checks[0].detail == "no leader is known"
+
+
+def test_a_stand_by_has_metrics_and_leads_in_none() -> None:
+    source, time = Told(), Time()
+    source.words = beats(50)
+    told = answering(source, time).ask(protocol.Metrics(), Peer("anna", False)).result().metrics
+    assert told is not None
+    assert (told.leader, told.epoch, told.journal_lag_seconds, told.mode) == (False, 0, 1.5, "monitor")
+    assert told.last_turn == 5.0
+
+
+def test_a_program_that_would_follow_a_stand_by_is_told_where_the_leader_is() -> None:
+    source, time = Told(), Time()
+    source.words = beats(50)
+    with pytest.raises(Failure, match="this headway is the stand-by: ask the leader, process 1 on host a"):
+        answering(source, time).follow((), operator=True)
+
+
+def test_a_speaker_may_ask_the_stand_by_on_behalf_of_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s"
+    config = parse_config(f"service: {{socket: {path}, speakers: [web]}}\nstandby: {{patience: 5s}}")
+    monkeypatch.setattr(server, "user_name", lambda uid: "web")
+    monkeypatch.setattr(server.Server.__init__, "__kwdefaults__", {
+        **server.Server.__init__.__kwdefaults__, "credentials": lambda connection: 4711,
+    })  # fmt: skip
+    served_at = served(config, standing_by(Told(), Time()), structlog.get_logger())
+    assert served_at is not None
+    with served_at:
+        reply = ask(path, protocol.OnBehalf("anna", protocol.Jobs()), timeout=HANG)
+    assert reply.reason == "this headway is the stand-by: no leader is known"
+
+
+def test_each_look_is_a_sign_of_life() -> None:
+    source, time, looks = Told(), Time(), list[float]()
+    source.words = beats(50)
+    waits = StandBy(
+        parse_config("standby: {patience: 5s}"), source, Nowhere(), stopped=lambda: time.now > 3.0,
+        on_lost=lambda: None, on_look=lambda: looks.append(time.now), clock=time, wall=lambda: 5.0,
+        pause=time.pause,
+    )  # fmt: skip
+    source.clock = time
+    waits.wait()
+    assert len(looks) == 7
+    assert waits.line() == "stand-by; process 1 on host a leads with epoch 7"
 
 
 # -- a journal of its own
