@@ -10,9 +10,11 @@ import click
 
 from headway.cli.as_json import json_option, say_json
 from headway.cli.common import adapter_option, examples, messages, required_config_option, say
+from headway.errors import HeadwayError, Held
 
 if TYPE_CHECKING:
     from headway.adapter import Given
+    from headway.config import Config
     from headway.daemon.giving_back import Report
 
 
@@ -43,8 +45,8 @@ def command(
     """Give control back to the batch system: it schedules as if headway had never been there.
 
     Held jobs are released as their users submitted them; holds of users and of administrators stay. The
-    daemon must be stopped. POOL is a partition or queue, of several clusters CLUSTER:POOL. It can be done
-    again, and goes on where it was.
+    daemon must be stopped, and so must its stand-by. POOL is a partition or queue, of several clusters
+    CLUSTER:POOL. It can be done again, and goes on where it was.
     Exit code 0 if all was given back, 1 if something could not be.
     """
     from headway.config import Adapters, load_config
@@ -59,6 +61,8 @@ def command(
         if not as_json:
             say(would + given.line)
 
+    if not (dry_run or if_silent or force):
+        _nobody_leads_elsewhere(config)
     report = give_back(
         config, None if everything else pools, dry_run=dry_run, if_silent=if_silent, force=force, tell=tell
     )
@@ -70,6 +74,23 @@ def command(
             say("run it again when the cause is gone: it goes on where it was", messages())
     if report.failed:
         raise SystemExit(1)
+
+
+def _nobody_leads_elsewhere(config: Config) -> None:
+    """Raises :class:`Held` if the stand-by leads: it would take back what is given back."""
+    from headway.standby.elsewhere import other_leader
+
+    try:
+        leader = other_leader(config)
+    except HeadwayError as error:
+        say(f"it is not known whether the other daemon leads, which would take all back: {error}", messages())
+        return
+    if leader:
+        raise Held(
+            f"{config.source}: the other daemon, {leader}, leads, and would take back what is given back. "
+            "Expected both daemons to be stopped: stop that daemon, too. Or give back all the same, with "
+            "--force."
+        )
 
 
 def say_outcome(report: Report, *, quiet: bool = False, would: str = "") -> None:

@@ -67,9 +67,9 @@ class Serving:
                 listeners.append(listener)
             addresses = [_with_port(address, one) for address, one in zip(addresses, listeners, strict=True)]
             ways = self._ways(addresses, secure=certificate is not None)
+            seats = Seats(settings.limits.streams, settings.limits.streams_each)
             app = make_app(
-                self.source, ways, hosts=_hosts(settings, addresses), more=doors(ways),
-                seats=Seats(settings.limits.streams, settings.limits.streams_each),
+                self.source, ways, hosts=_hosts(settings, addresses), more=doors(ways), seats=seats,
             )  # fmt: skip
             self._warn(addresses, ways)
             room = self._room(ways)
@@ -81,7 +81,7 @@ class Serving:
 
             async def serve() -> None:
                 async with running():
-                    await _serve(servers, lambda: say("\n".join(said)))
+                    await _serve(servers, lambda: say("\n".join(said)), seats.over.set)
 
             asyncio.run(serve())
 
@@ -160,10 +160,14 @@ class Server(uvicorn.Server):
         yield
 
 
-async def _serve(servers: Sequence[tuple[Server, socket.socket]], say: Callable[[], None]) -> None:
-    """Until a signal comes, or one of them ends; then all end. ``say``: called when signals are heard."""
+async def _serve(
+    servers: Sequence[tuple[Server, socket.socket]], say: Callable[[], None], on_end: Callable[[], None]
+) -> None:
+    """Until a signal comes, or one of them ends; then all end. ``say``: called when signals are heard;
+    ``on_end``: when they are to end, which no stream would do by itself."""
 
     def end() -> None:
+        on_end()
         for server, _ in servers:
             server.should_exit = True
 

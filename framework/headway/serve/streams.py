@@ -53,10 +53,12 @@ class Streams(Protocol):
 
 @dataclass
 class Seats:
-    """How many streams there may be, in all and of one user."""
+    """How many streams there may be, in all and of one user, and until when."""
 
     most: int = 500
     most_each: int = 50
+    #: Set when the process is to end, and all streams with it.
+    over: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _taken: Counter[str] = field(default_factory=Counter, init=False)
 
     def take(self, user: str) -> bool:
@@ -90,7 +92,8 @@ def streamer(
         async def still() -> bool:
             return await gatekeeper.caller(request) == caller
 
-        return _Stream(_text(streams.stream(caller, after), still, alive), lambda: seats.leave(caller.user))
+        text = _text(streams.stream(caller, after), still, alive, seats.over)
+        return _Stream(text, lambda: seats.leave(caller.user))
 
     return serve
 
@@ -112,18 +115,22 @@ class _Stream(StreamingResponse):
 
 
 async def _text(
-    items: AsyncIterator[Item], still: Callable[[], Awaitable[bool]], alive: float
+    items: AsyncIterator[Item], still: Callable[[], Awaitable[bool]], alive: float, over: asyncio.Event
 ) -> AsyncIterator[bytes]:
-    """The events as text, with a comment as a sign of life; the end when the user may not read any more."""
+    """The events as text, with a comment as a sign of life; the end when the user may not read any more, or
+    all is ``over``."""
     clock = asyncio.get_running_loop().time
     looked = clock()
     coming: asyncio.Future[Item] | None = None
-    yield b": headway\n\n"
+    ending = asyncio.ensure_future(over.wait())
     try:
-        while True:
+        yield b": headway\n\n"
+        while not over.is_set():
             if coming is None:
                 coming = asyncio.ensure_future(_next(items))
-            await asyncio.wait({coming}, timeout=max(0.0, looked + alive - clock()))
+            either: set[asyncio.Future[Any]] = {coming, ending}
+            patience = max(0.0, looked + alive - clock())
+            await asyncio.wait(either, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             if clock() >= looked + alive:
                 looked = clock()
                 if not await still():
@@ -141,6 +148,7 @@ async def _text(
             coming = None
             yield event(item.kind, item.data, item.number)
     finally:
+        ending.cancel()
         if coming is not None:
             coming.cancel()
             await asyncio.wait({coming})

@@ -25,7 +25,7 @@ from headway.standby.leadership import OFTEN, Word, lasting
 _ASK, _AGAIN = 0.25, 1.0
 #: How long an answer may take, seconds; the first, with a connection and a start of the command on a machine
 #: that is busy.
-_ANSWER, _FIRST = 10.0, 60.0
+_ANSWER, FIRST = 10.0, 60.0
 #: Between two looks whether it is to end while an answer is waited for, seconds.
 _LOOK = 0.1
 #: Bytes of what the command said last on its standard error that are kept.
@@ -174,7 +174,7 @@ class Follower(threading.Thread):
         """Ask and copy until something is wrong, or there is no more to do."""
         # Before rows are asked for it must be known whether the other daemon leads.
         question: Question = More(rows=False)
-        seconds = _FIRST
+        seconds = FIRST
         while not self._over.is_set():
             if (word := self._deposes) is not None:
                 question = Depose(word)

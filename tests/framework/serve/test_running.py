@@ -106,6 +106,23 @@ def test_a_link_lets_in_once_and_nobody_else_is_known(
     assert (code, said) == (0, "")
 
 
+def test_streams_end_with_the_process_and_without_a_word(
+    start: Start, serve: Callable[..., Process], tmp_path: Path
+) -> None:
+    config, _ = start()
+    path = tmp_path / "w"
+    running = serve(config, "--listen", f"unix:{path}")
+    running.line()
+    connection = OverUnix(path)
+    connection.request("GET", "/v1/stream")
+    answer = connection.getresponse()
+    assert answer.readline() == b": headway\n"
+    code, said = running.end()
+    assert code == 0 and "Traceback" not in said and "ASGI" not in said
+    # Whole, as the last piece of a chunked answer is there.
+    assert b"event: failed" not in answer.read()
+
+
 def test_without_a_terminal_there_is_no_link_and_it_is_said_that_nobody_is_known(
     start: Start, serve: Callable[..., Process]
 ) -> None:

@@ -233,9 +233,8 @@ def test_a_speaker_may_ask_the_stand_by_on_behalf_of_a_user(
     path = tmp_path / "s"
     config = parse_config(f"service: {{socket: {path}, speakers: [web]}}\nstandby: {{patience: 5s}}")
     monkeypatch.setattr(server, "user_name", lambda uid: "web")
-    monkeypatch.setattr(server.Server.__init__, "__kwdefaults__", {
-        **server.Server.__init__.__kwdefaults__, "credentials": lambda connection: 4711,
-    })  # fmt: skip
+    defaults = {**(server.Server.__init__.__kwdefaults__ or {}), "credentials": lambda connection: 4711}
+    monkeypatch.setattr(server.Server.__init__, "__kwdefaults__", defaults)
     served_at = served(config, standing_by(Told(), Time()), structlog.get_logger())
     assert served_at is not None
     with served_at:

@@ -1,0 +1,41 @@
+"""``headway give-back`` where the other of two daemons may lead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.config import Config
+from headway.errors import Failure
+from headway.standby import elsewhere
+
+
+@pytest.fixture
+def site(pretended_slurm: Callable[..., Path]) -> Path:
+    path = pretended_slurm()
+    path.write_text(f"{path.read_text()}\nstandby: {{follow: [ssh, there]}}\n")
+    return path
+
+
+def test_nothing_is_given_back_while_the_stand_by_leads(
+    site: Path, headway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "other_leader", lambda config: "process 1 on host a")
+    done = headway("give-back", "--all", "-c", site)
+    assert done.code == 1
+    assert "the other daemon, process 1 on host a, leads" in done.err
+    assert headway("give-back", "--all", "--force", "-c", site).code == 0
+
+
+def test_where_the_other_machine_is_away_it_is_given_back(
+    site: Path, headway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(config: Config) -> str:
+        raise Failure("no route to host")
+
+    monkeypatch.setattr(elsewhere, "other_leader", away)
+    done = headway("give-back", "--all", "-c", site)
+    assert done.code == 0 and "not known whether the other daemon leads" in done.err
