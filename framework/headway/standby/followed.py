@@ -41,14 +41,25 @@ class FollowedJournal(Source):
         #: When the other daemon was heard of last.
         self._heard: float | None = None
         self._own = Word(self._follower.own_epoch, holder(), leads=False)
+        #: Why the own lease could not be written.
+        self._wrong = ""
         self._follower.start()
 
     @property
     def trouble(self) -> str:
-        return self._follower.trouble
+        return self._follower.trouble or self._wrong
 
     def hear(self, watch: Watch) -> None:
-        self._say()
+        try:
+            self._say()
+        except Failure as error:
+            if not self._wrong:
+                self._log.warning("the own lease cannot be written", error=str(error))
+            self._wrong = str(error)
+        else:
+            if self._wrong:
+                self._log.info("the own lease is written again")
+            self._wrong = ""
         if (told := self._follower.told) is not None:
             self._heard, word = told
             watch.hear(word, self._heard)

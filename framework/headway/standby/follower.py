@@ -150,10 +150,13 @@ class Follower(threading.Thread):
             try:
                 with contextlib.closing(Link(self._command)) as link:
                     self._follow(link)
-            except HeadwayError as error:
+            except Exception as error:
+                # Also for what nobody foresaw: without this thread the leader would seem to be silent.
+                unforeseen = None if isinstance(error, HeadwayError) else error
                 if not self.trouble and not self._over.is_set():
-                    self._log.warning("the other daemon cannot be followed", error=str(error))
-                self.trouble = str(error)
+                    said = "the other daemon cannot be followed"
+                    self._log.warning(said, error=str(error), exc_info=unforeseen)
+                self.trouble = str(error) or type(error).__name__
             self._over.wait(_AGAIN)
 
     def depose(self, word: Word) -> None:

@@ -74,9 +74,9 @@ class Watch:
         self._alive = now
 
     def hear(self, word: Word | None, now: float) -> None:
-        """The lease was read; it says ``word``, or there is none."""
+        """The lease was read at ``now``; it said ``word``, or there was none."""
         if word is not None and word != self.word:
-            self.word, self._alive = word, now
+            self.word, self._alive = word, max(self._alive, now)
 
     def blind(self, now: float) -> None:
         """What both daemons keep the lease in did not answer: the leader could not renew it either, so this

@@ -318,6 +318,33 @@ def test_the_command_is_run_again_when_it_ends_and_the_lag_is_told(here: Path, t
     assert holds_the_same(here, there)
 
 
+def test_what_nobody_foresaw_does_not_end_the_following(
+    here: Path, there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(here, NOW)
+    real, left = Copy.apply, [OSError("disk full"), RuntimeError("a mistake")]
+
+    def apply(self: Copy, frame: Frame) -> None:
+        if left:
+            raise left.pop(0)
+        real(self, frame)
+
+    monkeypatch.setattr(Copy, "apply", apply)
+    program = (
+        "from pathlib import Path; from headway.standby import telling\n"
+        f"telling.tell(Path({str(here)!r}), 0, 1)\n"
+    )
+    log = Log()
+    follower = Follower([sys.executable, "-c", program], there, 1.0, log)
+    follower.start()
+    eventually(lambda: follower.trouble or not follower.is_alive())
+    assert "disk full" in follower.trouble
+    eventually(lambda: follower.known_to is not None or not follower.is_alive())
+    follower.end()
+    assert log.said[0] == "the other daemon cannot be followed" and not left
+    assert holds_the_same(here, there)
+
+
 def test_a_leader_that_can_be_reached_later_learns_then_that_it_leads_no_more(
     here: Path, there: Path, tmp_path: Path
 ) -> None:

@@ -55,6 +55,15 @@ def test_while_the_database_is_away_the_leader_could_not_renew_either() -> None:
     assert not watch.is_over(64.9) and watch.is_over(65.0)
 
 
+def test_a_sign_of_life_from_before_a_stop_does_not_count_the_stop_as_silence() -> None:
+    watch = Watch(5.0, 0.0)
+    watch.hear(ONE, 0.0)
+    # The stand-by was stopped after the word came, and before it was looked at.
+    watch.blind(60.0)
+    watch.hear(beat(ONE, 1), 0.5)
+    assert watch.word == beat(ONE, 1) and watch.silent(60.0) == 0.0 and not watch.is_over(64.9)
+
+
 def test_what_was_read_before_stays_known_when_nothing_is_read() -> None:
     watch = Watch(5.0, 0.0)
     watch.hear(ONE, 1.0)

@@ -278,6 +278,8 @@ def followed(tmp_path: Path) -> Iterator[tuple[FollowedJournal, Other, Watch, li
     class Quiet:
         def warning(self, *_: object, **__: object) -> None: ...
 
+        info = warning
+
     source = FollowedJournal(tmp_path / "journal.db", settings, Quiet(), lambda: clock[0])
     yield source, Other(source), Watch(5.0, 0.0), clock
     source.close(leads=False)
@@ -316,6 +318,19 @@ def test_of_two_that_begin_at_once_the_daemon_with_the_newer_journal_leads(
     # With the same journals one of them, whichever asks.
     other.says(Word(3, "~", 3, leads=False), 3.0, (0, -1))
     assert not may(source, watch, 3.0)
+
+
+def test_it_goes_on_listening_while_its_own_lease_cannot_be_written(
+    followed: tuple[FollowedJournal, Other, Watch, list[float]],
+) -> None:
+    source, other, watch, _ = followed
+    source.lease.path.write_text("{")
+    other.says(ONE, 1.0)
+    assert not may(source, watch, 1.0)
+    assert watch.word == ONE and "expected what headway wrote" in source.trouble
+    source.lease.path.unlink()
+    other.says(Word(7, ONE.holder, 1), 2.0)
+    assert not may(source, watch, 2.0) and source.trouble == ""
 
 
 def test_its_own_lease_says_that_it_stands_by(
