@@ -47,7 +47,7 @@ local PATIENCE = 300
 -- SlurmUser may write to, such as StateSaveLocation; "": the marks of jobs tell it alone.
 local FENCE = "/var/lib/slurm/slurmctld/headway.epoch"
 
--- The users (numbers) that headway runs as: theirs alone are epochs that are higher than those before.
+-- The users (numbers) that headway runs as: they alone write epochs.
 local LEADERS = { [0] = true }
 
 -- slurmctld has just started, and an old word says little: headway, too, had no answer for a while. So many
@@ -199,12 +199,14 @@ local highest, leader = nil, ""
 local led = nil
 local is_saved = true
 
+-- Whether only headway writes such an AdminComment.
+local function is_mark(note)
+   return note ~= nil and (string.sub(note, 1, 8) == "headway:" or string.find(note, ": by headway", 1, true) ~= nil)
+end
+
 -- The epoch in a mark of headway's; nil: none.
 local function epoch_of(note)
-   if note == nil or (string.sub(note, 1, 8) ~= "headway:" and not string.find(note, ": by headway", 1, true)) then
-      return nil
-   end
-   return tonumber(string.match(note, ";epoch=(%d+)$"))
+   return is_mark(note) and tonumber(string.match(note, ";epoch=(%d+)$")) or nil
 end
 
 -- The highest epoch that was heard, also by the script before this one.
@@ -276,12 +278,12 @@ local function fenced(job_desc, job_rec, uid)
       end
       return nil
    end
-   if epoch > heard_epoch() and not LEADERS[uid] then
+   if not LEADERS[uid] then
       slurm.log_info("headway: user %d is not among LEADERS, epoch %d is refused", uid, epoch)
       slurm.log_user("headway fence: user %d is not among LEADERS of job_submit.lua", uid)
       return ACCESS_DENIED
    end
-   if epoch < highest or (is_stale and before < epoch) then
+   if epoch < heard_epoch() or (is_stale and before < epoch) then
       slurm.log_info("headway: a write to job %d of epoch %d is refused, %d has taken over", job_rec.job_id,
          is_stale and math.min(before, epoch) or epoch, highest)
       slurm.log_user("headway fence: epoch=%d by=%s", highest, leader)
@@ -318,7 +320,7 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
    if is_behind(job_desc.partition) and not EXEMPT[submit_uid] then
       return ACCESS_DENIED
    end
-   if string.sub(job_desc.admin_comment or "", 1, 8) == "headway:" and not LEADERS[submit_uid] then
+   if is_mark(job_desc.admin_comment) and not LEADERS[submit_uid] then
       -- Nobody else brings a mark of headway's with a job.
       job_desc.admin_comment = ""
    end

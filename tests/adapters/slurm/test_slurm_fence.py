@@ -248,10 +248,20 @@ def test_a_user_forges_none(lua: LuaFilter) -> None:
     assert write(lua, "headway:held;epoch=99", user=1000)["code"] == DENIED
     assert write(lua, "headway:held;epoch=99", user=2000)["code"] == DENIED
     assert lua.ask("headway:epoch?", 1000) == "headway fence: epoch=3 by=abc heard=0 stranger"
-    assert lua.do(
-        'local job = { partition = "batch", max_nodes = 1, admin_comment = "headway:held;epoch=9" } '
-        "slurm_job_submit(job, {}, 1000) return job.admin_comment"
-    ) == "headway:new"  # fmt: skip
+    for mark in ("headway:held;epoch=9", "hold: by headway;epoch=9"):
+        assert lua.do(
+            f'local job = {{ partition = "batch", max_nodes = 1, admin_comment = "{mark}" }} '
+            "slurm_job_submit(job, {}, 1000) return job.admin_comment"
+        ) == "headway:new"  # fmt: skip
+
+
+def test_a_user_makes_no_daemon_seem_alive(lua: LuaFilter) -> None:
+    lua.ask("headway:lead=3:abc")
+    lua.ask("headway:leave=3:abc")
+    assert write(lua, "headway:same;epoch=3", user=1000)["code"] == DENIED
+    assert lua.ask("headway:epoch?") == "headway fence: epoch=3 by=abc heard=never"
+    assert write(lua, "headway:same;epoch=3")["code"] == "0"
+    assert lua.ask("headway:epoch?") == "headway fence: epoch=3 by=abc heard=0"
 
 
 def test_it_is_known_after_a_restart(lua: LuaFilter) -> None:
