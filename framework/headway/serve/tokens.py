@@ -110,6 +110,8 @@ class Tokens:
             kept = list(self._read().tokens)
             yield kept
             self._write(_File(tuple(kept)))
+            # Else a power cut could bring the file before back, with a token that was revoked.
+            os.fsync(folder)
         finally:
             os.close(folder)
 

@@ -47,6 +47,24 @@ def test_another_reader_sees_what_was_changed_at_once(tokens: Tokens) -> None:
     assert reader.still(found.id, 0.0) is None
 
 
+def test_a_change_is_on_disk_before_it_is_told(tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token that was revoked does not come back with a power cut: the file's new name is kept as well."""
+    synced: list[tuple[str, list[str]]] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        there = [one.id for one in tokens.all()] if path.is_dir() else []
+        synced.append(("folder" if path.is_dir() else "file", there))
+        real(descriptor)
+
+    tokens.create("alice", ("read",), 0.0, 9.0)
+    (kept,) = tokens.all()
+    monkeypatch.setattr(os, "fsync", fsync)
+    tokens.revoke(kept.id)
+    assert synced == [("file", []), ("folder", [])]
+
+
 def test_no_token_is_lost_when_several_are_made_at_once(tokens: Tokens) -> None:
     threads = [
         Thread(target=lambda: Tokens(tokens.path).create("alice", ("read",), 0.0, 9.0)) for _ in range(8)
