@@ -93,16 +93,20 @@ class PictureSource:
         if self._common[0] != number or len(self._common[1]) >= _KEPT:
             self._common = number, {}
         known = self._common[1]
-        if (found := known.get(request)) is None:
+        found = known.get(request)
+        is_own = found is None
+        if found is None:
             found = known[request] = asyncio.ensure_future(self.daemon.ask(request, caller))
         try:
             reply = await asyncio.shield(found)
         except Exception:
             known.pop(request, None)
             raise
-        if reply.outcome != "accepted":
-            known.pop(request, None)
-        return reply
+        if reply.outcome == "accepted":
+            return reply
+        known.pop(request, None)
+        # Another user's refusal, say of too many requests, is none of this user's.
+        return reply if is_own else await self.daemon.ask(request, caller)
 
     # ------------------------------------------------------------------ the daemon is followed
 

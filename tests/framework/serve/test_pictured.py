@@ -128,6 +128,26 @@ def test_what_is_not_in_the_picture_is_asked_of_the_daemon(daemon: Callable[...,
     asyncio.run(run())
 
 
+def test_nobody_is_refused_because_another_user_asks_too_often(daemon: Callable[..., Daemon]) -> None:
+    theirs = daemon(*QUEUE)
+    theirs.settled()
+
+    class Refuses(DaemonSource):
+        async def ask(self, request: p.AnyRequest, caller: Caller) -> p.Reply:
+            await asyncio.sleep(0)
+            if caller == ANN:
+                return p.Reply("failed", "too many requests")
+            return await super().ask(request, caller)
+
+    async def run() -> None:
+        async with kept(theirs) as ours:
+            ours.daemon = Refuses(theirs.path, HANG)
+            refused, told = await asyncio.gather(*[ours.ask(p.Holes(), one) for one in (ANN, BEN)])
+            assert (refused.outcome, told.outcome) == ("failed", "accepted")
+
+    asyncio.run(run())
+
+
 async def read(
     ours: PictureSource, caller: Caller, enough: Callable[[Item], bool], after: int | None
 ) -> list[Item]:
