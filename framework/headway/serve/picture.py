@@ -16,7 +16,7 @@ from headway.service.protocol import Report
 
 T = TypeVar("T")
 
-#: Words that are kept because many rows have them.
+#: Words, and what jobs have of a node, that are kept because many rows have them: so many of each.
 _SAME = 50_000
 #: Lists that are kept until the next change.
 _KEPT = 128
@@ -186,6 +186,8 @@ class Picture:
         )
 
     def _shared(self, placement: Placement) -> Placement:
+        if len(self._pairs) > _SAME:
+            self._pairs.clear()
         pairs = self._pairs.setdefault
         return tuple([pairs(pair, pair) for pair in placement])
 
