@@ -84,6 +84,8 @@ class FollowedJournal(Source):
         return now - self._since >= self._settings.patience
 
     def take(self, watch: Watch, word: Word) -> bool:
+        # First of all: where this fails, the other daemon is followed on.
+        self._write(word)
         if watch.word is None or watch.word.released:
             self._follower.end()
         else:
@@ -91,9 +93,12 @@ class FollowedJournal(Source):
             self._follower.depose(word)
             if not self._follower.deposed.wait(_DEPOSE):
                 self._log.warning("the leader before does not know yet that this daemon leads")
+        return True
+
+    def _write(self, word: Word) -> None:
         for _ in range(_TRIES):
             if self.lease.replace(self.lease.read(), word):
-                return True
+                return
         raise Failure(f"lease {self.lease.name}: expected this daemon to write to it, found another")
 
     def free(self) -> None:

@@ -259,6 +259,12 @@ def test_each_look_is_a_sign_of_life() -> None:
 # -- a journal of its own
 
 
+class Quiet:
+    def warning(self, *_: object, **__: object) -> None: ...
+
+    info = warning
+
+
 class Other:
     """What the other daemon's machine says."""
 
@@ -274,11 +280,6 @@ class Other:
 def followed(tmp_path: Path) -> Iterator[tuple[FollowedJournal, Other, Watch, list[float]]]:
     clock = [0.0]
     settings = StandbyConfig(patience="5s", alone="60s", follow=["false"])
-
-    class Quiet:
-        def warning(self, *_: object, **__: object) -> None: ...
-
-        info = warning
 
     source = FollowedJournal(tmp_path / "journal.db", settings, Quiet(), lambda: clock[0])
     yield source, Other(source), Watch(5.0, 0.0), clock
@@ -331,6 +332,22 @@ def test_it_goes_on_listening_while_its_own_lease_cannot_be_written(
     source.lease.path.unlink()
     other.says(Word(7, ONE.holder, 1), 2.0)
     assert not may(source, watch, 2.0) and source.trouble == ""
+
+
+def test_it_follows_on_when_it_cannot_write_that_it_leads(tmp_path: Path) -> None:
+    settings = StandbyConfig(patience=5.0, alone=60.0, follow=["sleep", "1000"])
+    source = FollowedJournal(tmp_path / "journal.db", settings, Quiet())
+    try:
+        source.lease.path.write_text("{")
+        with pytest.raises(Failure, match="expected what headway wrote"):
+            source.take(Watch(5.0, 0.0), Word(8, holder()))
+        assert source._follower.is_alive() and not source._follower._over.is_set()
+        source.lease.path.unlink()
+        assert source.take(Watch(5.0, 0.0), Word(8, holder()))
+        assert source.lease.read() == Word(8, holder())
+        assert source._follower._over.is_set()
+    finally:
+        source.close(leads=False)
 
 
 def test_its_own_lease_says_that_it_stands_by(
