@@ -10,11 +10,10 @@ import click
 
 from headway.cli.as_json import json_option, say_json
 from headway.cli.common import adapter_option, examples, messages, required_config_option, say
-from headway.errors import HeadwayError, Held
+from headway.cli.elsewhere import nobody_leads_elsewhere
 
 if TYPE_CHECKING:
     from headway.adapter import Given
-    from headway.config import Config
     from headway.daemon.giving_back import Report
 
 
@@ -62,7 +61,7 @@ def command(
             say(would + given.line)
 
     if not (dry_run or if_silent or force):
-        _nobody_leads_elsewhere(config)
+        nobody_leads_elsewhere(config, "would take back what is given back", ", or give back with --force")
     report = give_back(
         config, None if everything else pools, dry_run=dry_run, if_silent=if_silent, force=force, tell=tell
     )
@@ -74,23 +73,6 @@ def command(
             say("run it again when the cause is gone: it goes on where it was", messages())
     if report.failed:
         raise SystemExit(1)
-
-
-def _nobody_leads_elsewhere(config: Config) -> None:
-    """Raises :class:`Held` if the stand-by leads: it would take back what is given back."""
-    from headway.standby.elsewhere import other_leader
-
-    try:
-        leader = other_leader(config)
-    except HeadwayError as error:
-        say(f"it is not known whether the other daemon leads, which would take all back: {error}", messages())
-        return
-    if leader:
-        raise Held(
-            f"{config.source}: the other daemon, {leader}, leads, and would take back what is given back. "
-            "Expected both daemons to be stopped: stop that daemon, too. Or give back all the same, with "
-            "--force."
-        )
 
 
 def say_outcome(report: Report, *, quiet: bool = False, would: str = "") -> None:

@@ -1,4 +1,4 @@
-"""``headway give-back`` where the other of two daemons may lead."""
+"""``headway give-back`` and ``headway drive`` where the other of two daemons may lead."""
 
 from __future__ import annotations
 
@@ -39,3 +39,12 @@ def test_where_the_other_machine_is_away_it_is_given_back(
     monkeypatch.setattr(elsewhere, "other_leader", away)
     done = headway("give-back", "--all", "-c", site)
     assert done.code == 0 and "not known whether the other daemon leads" in done.err
+
+
+def test_nothing_is_driven_for_a_time_while_the_stand_by_leads(
+    site: Path, headway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would depose that daemon: a stand-by's journal is a copy, and so knows the epoch."""
+    monkeypatch.setattr(elsewhere, "other_leader", lambda config: "process 1 on host a")
+    done = headway("drive", "--for", "1h", "-c", site)
+    assert done.code == 1 and "the other daemon, process 1 on host a, leads" in done.err
