@@ -11,6 +11,7 @@ import click
 from headway.cli.as_json import json_option, say_json
 from headway.cli.common import adapter_option, examples, messages, required_config_option, say
 from headway.cli.elsewhere import nobody_leads_elsewhere
+from headway.cli.log_output import set_up_log
 
 if TYPE_CHECKING:
     from headway.adapter import Given
@@ -54,6 +55,7 @@ def command(
     if everything == bool(pools):
         raise click.UsageError("expected --all or the names of pools")
     config = load_config(config_path, Adapters.with_files(adapter_files))
+    set_up_log(config.log)
     would = "would: " if dry_run else ""
 
     def tell(given: Given) -> None:
