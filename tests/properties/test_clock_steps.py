@@ -150,7 +150,7 @@ class Adapter(PollingAdapter[None, None]):
 class Quiet:
     def info(self, *args: Any, **more: Any) -> None: ...
 
-    warning = error = info
+    debug = warning = error = info
 
 
 def one_run(toy: Toy, journal: Journal) -> tuple[Stopped, list[float]]:

@@ -32,7 +32,7 @@ ASKED = WishedFrequency(SLOW, asked=NOW - 50)
 class Quiet:
     def info(self, *args: Any, **more: Any) -> None: ...
 
-    warning = error = info
+    debug = warning = error = info
 
 
 class Toy(PollingAdapter[None, None]):

@@ -28,7 +28,7 @@ LONG = 1000.0
 class Quiet:
     def info(self, *args: Any, **more: Any) -> None: ...
 
-    warning = error = info
+    debug = warning = error = info
 
 
 class Waiting(PollingAdapter[None, None]):

@@ -35,7 +35,7 @@ MOVE = d.Migrate("7", TARGET, "to try it")
 class Quiet:
     def info(self, *args: Any, **more: Any) -> None: ...
 
-    warning = error = info
+    debug = warning = error = info
 
 
 @dataclass

@@ -35,6 +35,8 @@ class Log:
 
     warning = info
 
+    def debug(self, what: str, **more: Any) -> None: ...
+
 
 class Scripted(PollingAdapter[None, None]):
     """Looks as a list says: an exception is raised."""
