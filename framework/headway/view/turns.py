@@ -312,10 +312,9 @@ class Turns:
         spans = ahead.spans(self._view.now, start, end, by_size.longest)
         if not spans:
             return None
-        if job is not None:
-            return self._first_within(spans, job.order)
         # Jobs that came since the policy was asked are not booked; they may stand behind all these.
-        return self._first_within(spans, jobs[last].order if last < len(jobs) else (*jobs[-1].order, _INF))
+        bound = jobs[last].order if last < len(jobs) else (*jobs[-1].order, _INF)
+        return self._first_within(spans, bound if job is None else min(bound, job.order))
 
     def _first_within(self, spans: Sequence[tuple[int, float]], bound: tuple[Any, ...]) -> Job | None:
         """The first job whose order is before ``bound`` that could run in one of these stretches (see
