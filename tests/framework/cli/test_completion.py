@@ -43,7 +43,7 @@ def completed(*words: str) -> list[str]:
 def test_commands_of_all_packages_are_completed() -> None:
     assert completed("jo") == ["journal", "jobs"]
     assert completed("la") == ["lab"]
-    assert completed("journal", "") == ["backup", "check", "info", "move", "prune", "restore"]
+    assert completed("journal", "") == ["backup", "check", "follow", "info", "move", "prune", "restore"]
 
 
 def test_a_shell_that_shows_help_gets_the_lines_of_the_help() -> None:
