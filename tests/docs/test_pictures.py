@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_pictures import PICTURES as OF_THE_PAGE
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +29,7 @@ def test_each_picture_of_a_page_is_made_by_it(pictures: dict[str, Any]) -> None:
         page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     ]
     shown = {name for text in texts for name in re.findall(r"images/([\w-]+)\.png\)", text)}
-    assert shown == set(pictures["PICTURES"])
+    assert shown == {*pictures["PICTURES"], *(f"page-{name}" for _, name, *_ in OF_THE_PAGE)}
     assert shown == {image.stem for image in (ROOT / "docs" / "images").glob("*.png")}
 
 

@@ -85,6 +85,8 @@ class FileLock:
         )
 
     def release(self) -> None:
+        # A process that is being started on another thread has the descriptor for a moment, too.
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
         os.close(self._fd)
 
 
