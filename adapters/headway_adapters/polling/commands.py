@@ -57,7 +57,9 @@ class Commands:
     def _tell(self, argv: Sequence[str], result: Result | None) -> None:
         """Have the log say what was run, for which jobs, by which decisions."""
         words = {word for part in argv[1:] for word in _WORDS.split(part)}
-        jobs = [job for job in self.trail if job in words]
+        named = self.trail.keys() & words
+        # Most commands name one job: not every job of the cycle is looked at for each of them.
+        jobs = list(named) if len(named) < 2 else [job for job in self.trail if job in named]
         self._log.debug(
             "command",
             command=" ".join(argv)[:_SHOWN],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.config import Config
+from headway.config.site import ServiceConfig
 from headway.errors import HeadwayError
 from headway.journal.latencies import LatencyMeter
 from headway.journal.planned import LivePlans
@@ -16,6 +17,7 @@ from headway.measured.measures import Measures
 from headway.model.modes import Mode
 from headway.service import Inbox, Server
 from headway.service.answers import Answers
+from headway.service.asked import Asked
 from headway.service.figures import Figures
 from headway.service.journal_room import JournalRoom
 from headway.service.limits import Allowance, Limits
@@ -132,16 +134,17 @@ class Users:
             server.close()
 
     def _serve(self, path: Path, bound: Bound | None = None) -> None:
-        config = self._config
-        users = Allowance(config.burst, config.rate)
-        operators = Allowance(config.operator_burst, config.operator_rate)
-        self._server = Server(
-            path,
-            self.inbox,
-            operators=config.operators,
-            speakers=config.speakers,
-            timeout=config.timeout,
-            limits=Limits(users, operators),
-            bound=bound,
-            log=self._log,
-        )
+        self._server = socket_server(self._config, path, self.inbox, self._log, bound)
+
+
+def socket_server(
+    config: ServiceConfig, path: Path, asked: Asked, log: Any, bound: Bound | None = None
+) -> Server:
+    """What serves the local socket as it is configured; raises what :class:`Server` does. ``asked`` has the
+    answers; ``bound``: an earlier server has left the socket bound."""
+    users = Allowance(config.burst, config.rate)
+    operators = Allowance(config.operator_burst, config.operator_rate)
+    return Server(
+        path, asked, operators=config.operators, speakers=config.speakers, timeout=config.timeout,
+        limits=Limits(users, operators), bound=bound, log=log,
+    )  # fmt: skip

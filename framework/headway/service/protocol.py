@@ -287,6 +287,11 @@ class Leadership(msgspec.Struct, frozen=True):
     #: Of a stand-by: what is in its way; "": nothing.
     trouble: str = ""
 
+    @property
+    def leads(self) -> str:
+        """Which process leads, for a person."""
+        return f"{self.leader} leads with epoch {self.epoch}" if self.leader else "no leader is known"
+
 
 class Report(msgspec.Struct, frozen=True):
     """The state of a daemon as of its last cycle; times are absolute seconds."""

@@ -332,7 +332,7 @@ class Server:
             self._answer(client, Reply("refused", text))
             return
         if isinstance(request, protocol.Follow):
-            self._follow(client, speaker, operator=operator, may=itself or speaker in self._speakers)
+            self._follow(client, speaker, operator=operator, may=speaks)
             return
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))

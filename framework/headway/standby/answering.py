@@ -10,12 +10,12 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from headway.config import Config
+from headway.daemon.users import socket_server
 from headway.errors import Failure, HeadwayError
 from headway.inquiry.reports import HealthCheck, HealthReport
 from headway.measured.measures import Measures
 from headway.measured.report import Measured
 from headway.service import protocol
-from headway.service.limits import Allowance, Limits
 from headway.service.outbox import Outbox
 from headway.service.peer import Peer
 from headway.service.protocol import Leadership, Reply, Report
@@ -90,9 +90,9 @@ class Answering:
         known = self._waits.leadership()
         silent = known.silent if known.silent is not None else 0.0
         heard = bool(known.leader) and silent <= self._patience
-        said = f"{known.leader} leads with epoch {known.epoch}" if known.leader else "no leader is known"
+        ago = f", last heard of {silent:.1f} s ago" if known.leader else ""
         leader = HealthCheck(
-            "leader", heard, f"{said}, last heard of {silent:.1f} s ago" if known.leader else said,
+            "leader", heard, known.leads + ago,
             "" if heard else "the log says whether this daemon can lead",
         )  # fmt: skip
         current = known.lag is not None and known.lag <= LATE and not known.trouble
@@ -128,16 +128,11 @@ def _plugin(entry: str | dict[str, Any]) -> str:
 def served(config: Config, waits: Waits, log: Any) -> Server | None:
     """The socket that users reach the stand-by by; None without one. What is wrong with it costs no
     stand-by."""
-    path, service = config.socket_path(), config.service
+    path = config.socket_path()
     if path is None:
         return None
-    users = Allowance(service.burst, service.rate)
-    operators = Allowance(service.operator_burst, service.operator_rate)
     try:
-        return Server(
-            path, Answering(config, waits), operators=service.operators, speakers=service.speakers,
-            timeout=service.timeout, limits=Limits(users, operators), log=log,
-        )  # fmt: skip
+        return socket_server(config.service, path, Answering(config, waits), log)
     except HeadwayError as error:
         log.warning("users cannot reach the stand-by, because it has no socket", error=str(error))
         return None

@@ -98,8 +98,7 @@ class StandBy:
     def line(self) -> str:
         """How it is, in a line."""
         known = self.leadership()
-        leads = f"{known.leader} leads with epoch {known.epoch}" if known.leader else "no leader is known"
-        return "; ".join(["stand-by", leads, *([known.trouble] if known.trouble else [])])
+        return "; ".join(["stand-by", known.leads, *([known.trouble] if known.trouble else [])])
 
     def _lead(self) -> Keeper | None:
         """Take over; None if another daemon was faster, or what it takes does not answer."""
