@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import pwd
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from building import alike, node_cluster, plugged
 from waiting import HANG, until
 
@@ -118,6 +120,16 @@ class Daemon:
         self.thread.join(HANG)
         self.server.close()
         self.journal.close()
+
+
+def name_users(monkeypatch: pytest.MonkeyPatch, names: Mapping[int, str]) -> None:
+    """Let there be users with these ids, beside those of this machine."""
+    known = pwd.getpwuid
+
+    def named(uid: int) -> Any:
+        return pwd.struct_passwd((names[uid], "x", uid, uid, "", "/", "")) if uid in names else known(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", named)
 
 
 class Silent:

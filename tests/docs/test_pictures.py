@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
-import shutil
 import socket
 import struct
 import sys
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from devtools import chromium
 from page_pictures import PICTURES as OF_THE_PAGE
 
 ROOT = Path(__file__).parents[2]
@@ -43,11 +42,7 @@ def test_an_unknown_picture_is_named(pictures: dict[str, Any]) -> None:
 def test_a_picture_has_its_size_and_shows_the_page(
     how: str, pictures: dict[str, Any], tmp_path: Path
 ) -> None:
-    if shutil.which("chromium") is None:
-        reason = "needs Debian's chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    chromium()
     write = "open('p.html', 'w').write('<body style=background:#0000ff>')"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import axe_core_python
-import pytest
+from devtools import chromium
 from waiting import HANG
 
 OPTIONS = (
@@ -60,17 +58,6 @@ addEventListener("load", async () => {
 """
 
 
-def browser() -> str:
-    """Chromium; the test is left out where it is not installed."""
-    found = shutil.which("chromium")
-    if found is None:
-        reason = "needs Debian's chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
-
-
 def looked_at(pages: Sequence[tuple[str, int]], folder: Path, *, dark: bool) -> list[dict[str, Any]]:
     """What a browser has to say of each page at its width in pixels."""
     axe = Path(axe_core_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
@@ -85,7 +72,7 @@ def looked_at(pages: Sequence[tuple[str, int]], folder: Path, *, dark: bool) -> 
         encoding="utf-8",
     )
     theme = [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
-    command = [browser(), *OPTIONS.split(), *theme, f"--user-data-dir={folder / 'profile'}", around.as_uri()]
+    command = [chromium(), *OPTIONS.split(), *theme, f"--user-data-dir={folder / 'profile'}", around.as_uri()]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=True)
     told = re.search(r'<html[^>]* data-told="([^"]*)"', ran.stdout)
     assert told is not None, ran.stdout[:2000]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from building import described
 from structlog.testing import capture_logs
-from threaded_daemon import Daemon
+from threaded_daemon import Daemon, name_users
 from waiting import HANG
 
 from headway.errors import Failure
@@ -45,12 +45,7 @@ QUEUE = (submitted("a", 3, "ann"), submitted("b", 4, "ben"), submitted("c", 4, "
 @pytest.fixture
 def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Daemon]]:
     running: list[Daemon] = []
-    known = pwd.getpwuid
-
-    def named(uid: int) -> Any:
-        return pwd.struct_passwd((NAMES[uid], "x", uid, uid, "", "/", "")) if uid in NAMES else known(uid)
-
-    monkeypatch.setattr(pwd, "getpwuid", named)
+    name_users(monkeypatch, NAMES)
 
     def start(*events: Event, uid: int | None = None, **more: Any) -> Daemon:
         made = Daemon(

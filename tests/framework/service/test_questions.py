@@ -4,7 +4,6 @@ way."""
 from __future__ import annotations
 
 import math
-import pwd
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from building import alike, described, node_cluster, plugged
-from threaded_daemon import REPORT, Cluster, Daemon
+from threaded_daemon import REPORT, Cluster, Daemon, name_users
 from waiting import HANG, until
 
 from headway.adapter import Outage, StartsWait
@@ -45,12 +44,7 @@ NAMES = {ANN: "ann", BEN: "ben"}
 @pytest.fixture
 def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Daemon]]:
     running: list[Daemon] = []
-    known = pwd.getpwuid
-
-    def named(uid: int) -> Any:
-        return pwd.struct_passwd((NAMES[uid], "x", uid, uid, "", "/", "")) if uid in NAMES else known(uid)
-
-    monkeypatch.setattr(pwd, "getpwuid", named)
+    name_users(monkeypatch, NAMES)
 
     def start(*events: Event, plugins: Sequence[Any] = (), monitor: bool = False, **more: Any) -> Daemon:
         enabled = plugins or [Easy(), FirstFit()]
