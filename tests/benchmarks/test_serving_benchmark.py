@@ -38,11 +38,12 @@ ROUNDS = 3
 SERVE = """
 import asyncio, json, re, sys, time
 from pathlib import Path
-import uvicorn
+import structlog, uvicorn
 from headway.serve.app import make_app
 from headway.serve.pictured import PictureSource
 from headway.serve.source import Caller, DaemonSource
 
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 source = PictureSource(DaemonSource(Path(sys.argv[1])))
 items = 0
 def known(user):

@@ -10,6 +10,7 @@ configuration, still works and goes with the next version.
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import time
@@ -274,6 +275,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in partitions:
             writer.name(name, "a partition")
         print("deprecated: use `headway give-back`", file=sys.stderr)
+        # Standard output is for what was given back.
+        structlog.configure(
+            wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        )
         failed = 0
         with SlurmGivingBack(SlurmOptions(partitions=partitions)) as giving:
             for given in giving.give_back(partitions, lambda: True):
