@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from headway.errors import Failure
 from headway.inquiry.inquiry import Inquiry, Sees, everything, first_served
 from headway.inquiry.pages import page
 from headway.inquiry.reports import BookingPage, BookingReport, finite
@@ -63,21 +62,14 @@ def first_booked(inquiry: Inquiry, domain: Domain) -> Planned | None:
 
 def booking_page(inquiry: Inquiry, pool: str, first: int, count: int, sees: Sees = everything) -> BookingPage:
     """Some of the bookings in a pool and in the pools that it shares nodes with, "": in all pools; of jobs
-    that may be seen. Raises :class:`headway.errors.Failure` while some are still to be made."""
+    that may be seen, and as far as they are made."""
     domains = [one for one in inquiry.state.domains.values() if not pool or pool in one.pool_names]
-    try:
-        for domain in domains:
-            inquiry.scheduler.views[domain.name].make_owed(inquiry.check)
-    except Enough as enough:
-        raise Failure(f"the bookings are not all worked out{_why(enough)}") from None
-    found = (
-        booking
-        for domain in domains
-        for booking in inquiry.scheduler.views[domain.name].bookings
-        if sees(booking.job)
-    )
+    for domain in domains:
+        all_are_made(inquiry, domain)
+    views = [inquiry.scheduler.views[domain.name] for domain in domains]
+    found = (booking for view in views for booking in view.made_bookings if sees(booking.job))
     made, then = page(found, booking_report, first, count, nodes=lambda report: len(report.placement))
-    return BookingPage(made, then)
+    return BookingPage(made, then, sum(view.owed for view in views))
 
 
 def planned_head(scheduler: Scheduler, domain: Domain) -> Planned | None:

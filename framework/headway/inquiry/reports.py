@@ -243,6 +243,13 @@ class BookingPage(msgspec.Struct, frozen=True, omit_defaults=True, tag="bookings
     bookings: tuple[BookingReport, ...]
     #: Where the next page begins; None: this was the last.
     next: int | None = None
+    #: So many bookings more are not worked out, at most.
+    owed: int = 0
+
+    @property
+    def missing(self) -> str:
+        """What is not on any page, in words; "": nothing."""
+        return f"{self.owed} more bookings are not worked out" if self.owed else ""
 
 
 class ReservationReport(msgspec.Struct, frozen=True, omit_defaults=True):

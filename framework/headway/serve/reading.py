@@ -50,15 +50,14 @@ class Reader:
             found = _HOW[type(request)](self, request)
         except _Unknown as error:
             return p.Reply("unknown", str(error), as_of=as_of)
-        remarks = []
         of_all = isinstance(request, p.Bookings | p.Cycle) or (
             isinstance(request, p.Jobs) and not request.mine
         )
-        if of_all and not self._sees_all:
-            remarks.append("only your own jobs are shown")
-        if isinstance(request, p.Bookings) and (owed := self._owed(request.pool)):
-            remarks.append(f"{owed} more bookings are not worked out yet")
-        return p.Reply("accepted", "; ".join(remarks), found=found, as_of=as_of)
+        remarks = [
+            "only your own jobs are shown" if of_all and not self._sees_all else "",
+            found.missing if isinstance(found, BookingPage) else "",
+        ]
+        return p.Reply("accepted", "; ".join(filter(None, remarks)), found=found, as_of=as_of)
 
     # ------------------------------------------------------------------ jobs
 
@@ -190,7 +189,7 @@ class Reader:
         made, then = page(
             found, lambda one: one, asked.first, asked.count, nodes=lambda report: len(report.placement)
         )
-        return BookingPage(made, then)
+        return BookingPage(made, then, self._owed(asked.pool))
 
     def _owed(self, pool: str) -> int:
         return sum([self._picture.bookings.get(domain, ([], 0))[1] for domain in self._domains(pool)])

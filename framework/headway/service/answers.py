@@ -28,7 +28,7 @@ from headway.inquiry.jobs import Wanted, job_page, job_report
 from headway.inquiry.nodes import node_page
 from headway.inquiry.outlook import accuracy_line, history_lines
 from headway.inquiry.pools import pool_list
-from headway.inquiry.reports import DatasetList, HealthCheck, HealthReport, HoleList
+from headway.inquiry.reports import BookingPage, DatasetList, HealthCheck, HealthReport, HoleList
 from headway.inquiry.reservations import reservation_page
 from headway.inquiry.sentences import job_lines
 from headway.inquiry.sooner import sooner
@@ -138,7 +138,11 @@ class Answers:
         )
         hidden = hidden and not (isinstance(question, protocol.Jobs) and question.mine)
         only_own = self.private and not peer.operator and hidden
-        return Reply("accepted", "only your own jobs are shown" if only_own else "", found=found, as_of=as_of)
+        remarks = [
+            "only your own jobs are shown" if only_own else "",
+            found.missing if isinstance(found, BookingPage) else "",
+        ]
+        return Reply("accepted", "; ".join(filter(None, remarks)), found=found, as_of=as_of)
 
     def inquiry(self, scheduler: Scheduler, user: str | None) -> Inquiry:
         """What reports for a user are made of that knows of the own jobs only; None: that knows of all."""
