@@ -138,9 +138,10 @@ class Daemon:
         self.thread.start()
         until(lambda: len(self.scheduler.steps) > 2, "the first steps are over", seconds=600)
 
-    def cycles(self) -> list[float]:
+    def cycles(self, count: int = CYCLES) -> list[float]:
+        """The processor time of so many steps from now on, or a few more."""
         self.scheduler.steps.clear()
-        until(lambda: len(self.scheduler.steps) >= CYCLES, "steps are made", seconds=600)
+        until(lambda: len(self.scheduler.steps) >= count, "steps are made", seconds=600)
         return list(self.scheduler.steps)
 
     def close(self) -> None:

@@ -2,7 +2,8 @@
 takes.
 
 A process keeps the picture and serves it over HTTP on a Unix socket, with streams that are read in it.
-Another asks. Cycles alone and beside all of that are taken in turns, and compared by processor time.
+Another asks. Cycles alone, while both processes stand still, and beside all of that are taken in short turns,
+and compared by processor time.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -33,7 +36,8 @@ from headway.service.feed import Follower
 pytestmark = pytest.mark.benchmark
 
 STREAMS, A_SECOND, CONNECTIONS = 200, 500, 20
-ROUNDS = 3
+#: Turns, and cycles of each: a follower that reads nothing for ten seconds is dropped.
+ROUNDS, CYCLES = 16, 6
 #: Keeps a picture and serves it; says when it is whole, and at the end how much memory and time it took.
 SERVE = """
 import asyncio, json, re, sys, time
@@ -77,7 +81,8 @@ async def main():
     print(json.dumps([memory, used, items]))
 asyncio.run(main())
 """
-#: Asks so many times a second over some connections; prints how long each answer took, by what was asked.
+#: Asks so many times a second over some connections, from one line of its input to the next; prints how long
+#: each answer took, by what was asked.
 ASK = """
 import asyncio, json, sys, time
 path, a_second, connections = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -85,11 +90,14 @@ WHAT = ["jobs", "jobs?mine=true", "jobs?first=25000", "jobs?status=running&count
         "jobs?qos=none", "bookings", "pools", "cycle", "status"]
 took = {what: [] for what in WHAT}
 wrong = []
-async def ask(number, enough):
-    reader, writer = await asyncio.open_unix_connection(path)
+async def ask(number, going):
     due, turn = time.perf_counter() + number / a_second, number
-    while not enough.is_set():
+    while True:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        if not turn // connections or not going.is_set():
+            # Connections that are quiet for some seconds are ended.
+            await going.wait()
+            reader, writer = await asyncio.open_unix_connection(path)
         what, user = WHAT[turn % len(WHAT)], f"uid:{20000 + turn % 100}" if turn % 3 else "itself"
         began = time.perf_counter()
         words = [f"GET /v1/{what} HTTP/1.1", "host: localhost", f"test-user: {user}", "", ""]
@@ -103,11 +111,12 @@ async def ask(number, enough):
         # Late ones are not made up for.
         due, turn = max(due + connections / a_second, time.perf_counter() - 0.1), turn + connections + 1
 async def main():
-    enough = asyncio.Event()
-    asking = [asyncio.create_task(ask(number, enough)) for number in range(connections)]
-    await asyncio.to_thread(sys.stdin.readline)
-    enough.set()
-    await asyncio.gather(*asking)
+    going = asyncio.Event()
+    asking = [asyncio.create_task(ask(number, going)) for number in range(connections)]
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        if line == "enough\\n":
+            break
+        (going.clear if going.is_set() else going.set)()
     print(json.dumps([took, wrong[:2]]))
 asyncio.run(main())
 """
@@ -126,6 +135,13 @@ def running(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 def ended(process: subprocess.Popen[str]) -> Any:
     return json.loads(process.communicate("enough\n")[0].splitlines()[-1])
+
+
+def toggle(asking: subprocess.Popen[str]) -> None:
+    """Let it ask, or be quiet."""
+    assert asking.stdin is not None
+    asking.stdin.write("\n")
+    asking.stdin.flush()
 
 
 QUESTIONS: list[Readable] = [
@@ -215,40 +231,41 @@ def test_the_steps_of_a_scheduler_that_is_followed_and_of_one_that_is_not(policy
 def test_what_serving_costs_the_daemon_and_how_long_reading_takes(policy: str, tmp_path: Path) -> None:
     """Prints what was measured, which depends on the machine."""
     daemon = Daemon(tmp_path, POLICIES[policy](), itself=True)
-    alone: list[float] = []
-    beside: list[float] = []
-    all_took: dict[str, list[float]] = {}
+    web = str(tmp_path / "web")
+    alone, beside, told, seconds = list[float](), list[float](), 0.0, 0.0
     print(f"\n{policy}: {PENDING} pending jobs, {NODES} nodes")
     try:
-        for turn in range(ROUNDS):
-            before_that = daemon.cycles()
-            alone += before_that
-            web = str(tmp_path / f"web{turn}")
-            with running(SERVE, str(daemon.path), web, str(STREAMS)) as serve:
-                assert serve.stdout is not None
-                before = daemon.inbox.told
-                whole = float(serve.stdout.readline())
-                spent = daemon.inbox.told - before
-                with running(ASK, web, str(A_SECOND), str(CONNECTIONS)) as ask:
-                    time.sleep(2.0)
-                    told, began = daemon.inbox.told, time.perf_counter()
-                    made = daemon.cycles()
-                    told, seconds = daemon.inbox.told - told, time.perf_counter() - began
-                    took, wrong = ended(ask)
-                beside += made
-                assert not wrong, wrong
-                memory, used, items = ended(serve)
-            for what, times in took.items():
-                all_took.setdefault(what, []).extend(times)
-            print(f"  the picture is whole after {whole:.1f} s, {1e3 * spent:.0f} ms of the daemon's")
-            print(f"  cycles: {told_seconds(before_that)}, beside it {told_seconds(made)}")
-            each, part = 1e3 * told / len(made), 100 * told / seconds
-            print(f"  telling takes {each:.1f} ms a cycle, {part:.1f} % of the time")
-            print(f"  serve: {memory} MB, {100 * used:.0f} % of a core, {items} items to {STREAMS} streams")
-            print(f"  {sum(map(len, took.values())) / seconds:.0f} answers a second")
+        with running(SERVE, str(daemon.path), web, str(STREAMS)) as serve:
+            assert serve.stdout is not None
+            whole = float(serve.stdout.readline())
+            spent = 1e3 * daemon.inbox.told
+            print(f"  the picture is whole after {whole:.1f} s, {spent:.0f} ms of the daemon's")
+            with running(ASK, web, str(A_SECOND), str(CONNECTIONS)) as ask:
+                for _ in range(ROUNDS):
+                    serve.send_signal(signal.SIGSTOP)
+                    alone += daemon.cycles(CYCLES)
+                    serve.send_signal(signal.SIGCONT)
+                    toggle(ask)
+                    time.sleep(0.5)
+                    before, began = daemon.inbox.told, time.perf_counter()
+                    beside += daemon.cycles(CYCLES)
+                    told += daemon.inbox.told - before
+                    seconds += time.perf_counter() - began
+                    toggle(ask)
+                    # What was asked is answered, before the process that answers stands still again.
+                    time.sleep(0.5)
+                all_took, wrong = ended(ask)
+            assert not wrong, wrong
+            memory, used, items = ended(serve)
     finally:
         daemon.close()
+    each, part = 1e3 * told / len(beside), 100 * told / seconds
+    answers = sum(map(len, all_took.values()))
+    print(f"  telling takes {each:.1f} ms a cycle, {part:.1f} % of the time")
+    print(f"  serve: {memory} MB, {100 * used:.0f} % of a core, {items} items to {STREAMS} streams")
+    print(f"  {answers / (seconds + ROUNDS * 0.5):.0f} answers a second")
     print(f"  processor time of a cycle: {told_seconds(alone)}, beside all of that {told_seconds(beside)}")
+    print(f"  mean: {1e3 * fmean(alone):.2f} ms, beside all of that {1e3 * fmean(beside):.2f} ms")
     for what, times in all_took.items():
         print(f"  {len(times)} answers to {what}: {told_seconds(times)} by the clock")
     print(f"  load {os.getloadavg()[0]:.1f}")
