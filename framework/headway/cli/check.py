@@ -19,6 +19,7 @@ from headway.cli.common import (
     plugin_option,
     required_config_option,
 )
+from headway.cli.earlier_runs import may_have_journal
 from headway.cli.log_output import set_up_log
 from headway.cli.printable import printable
 from headway.errors import Damaged, HeadwayError, Mistakes, UserError
@@ -333,7 +334,7 @@ def _journal(url: str) -> Check:
     from headway.journal import Journal
 
     path = Path(url)
-    if "://" in url or path.exists():
+    if may_have_journal(url):
         try:
             with Journal.open(url, create=False, read_only=True) as journal:
                 whole = journal.verify()

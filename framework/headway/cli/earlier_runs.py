@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 
 def may_have_journal(journal: str) -> bool:
-    """Whether there may be a journal of this name."""
-    return "://" in journal or Path(journal).exists()
+    """Whether there may be a journal of this name: also in a folder that the user may not look into."""
+    try:
+        return "://" in journal or Path(journal).exists()
+    except PermissionError:
+        return True
 
 
 def first_submissions(config: Config, jobs: Collection[str]) -> dict[str, float]:
