@@ -97,6 +97,7 @@ LINES = (
     "plan --list night.csv --processors 8",
     "priority --journal shares.db",
     "shares --journal shares.db",
+    "limits --journal shares.db",
     "profile pipeline.yaml --run",
     "size pipeline.yaml -p n=1 --processors 4",
     "protect -- true",
@@ -172,7 +173,8 @@ json.dump({"filters": filters}, open(os.environ["HEADWAY_PROFILE"], "w"))
 FILES = {
     "log.swf": _LOG,
     "dry.yaml": "mode: dry-run\nemulation: {trace: log.swf}\nplugins: [easy]\n",
-    "shares.yaml": "plugins: [fair-tree, {multifactor: {weights: {fairshare: 1000}}}, easy]\n",
+    "shares.yaml": "plugins: [fair-tree, {multifactor: {weights: {fairshare: 1000}}}, easy, "
+    "{limits: {of: {user: {'*': {jobs: 10}}}}}]\n",
     "site.yaml": "journal: j.db\ncluster: {adapter: slurm, options: {partitions: [all]}}\nplugins: [easy]\n",
     "campaign.yaml": "processors: 64\npolicies: [fcfs, easy]\nseeds: 2\nmethod: {usage: a test}\n"
     "workloads: [{model: lublin, options: {jobs: 400}, loads: [0.7]}]\n",

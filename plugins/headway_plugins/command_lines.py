@@ -7,6 +7,7 @@ from __future__ import annotations
 LINES = {
     "fairness": ("operate", "Which users were served unfairly; who overtook whom."),
     "shares": ("users", "The shares of each account and user, and their use."),
+    "limits": ("users", "The limits that my jobs are under, and what is in use."),
     "priority": ("users", "Each waiting job's priority by factor, as sprio does."),
     "plan": ("users", "Plan a batch of moldable jobs: order and processors."),
     "window": ("users", "Plan a window with a deadline: which jobs earn most."),

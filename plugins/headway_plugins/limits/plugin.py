@@ -42,12 +42,14 @@ from headway.errors import UserError
 from headway.events import Event, JobChanged, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import JobDescription, SitePolicy
+from headway.model.questions import Question
 from headway.plugins import Traits
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.accounts.associations import entry_of, same_shares
 from headway_plugins.accounts.options import OrFromSlurm, Seconds, is_from_slurm, required
 from headway_plugins.accounts.tree import ROOT, Entry, Tree
 from headway_plugins.accounts.tree_files import configured
+from headway_plugins.limits.reports import LIMITS, limit_page
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
 from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, UNSCALED, Added, Factors, Holder, Ruled
 
@@ -378,6 +380,21 @@ class Limits:
                 if said != UNRULED:
                     found[holder] = said
         return found
+
+    # ------------------------------------------------------------------ what users ask
+
+    def holders(self, user: str | None = None) -> list[Holder]:
+        """The holders of limits that jobs came under, or jobs of this user did."""
+        if user is None:
+            return list(self._holders.values())
+        mine = (found for (whose, *_), (found, _) in self._of.items() if whose == user)
+        return list(dict.fromkeys(holder for found in mine for holder in found))
+
+    @hookimpl
+    def inform(self, question: Question, state: State) -> Any:
+        if question.name != LIMITS:
+            return None
+        return limit_page(self.holders(None if question.sees_all else question.user), state.now, question)
 
     # ------------------------------------------------------------------ as the batch system has it
 

@@ -130,6 +130,8 @@ class Site:
                 return r.CycleReport(self.cycle, self.now, 0.03, 0.01, {"JobEnded": 2}, {"Start": 1}, decided)
             case p.PluginQuestion(name="shares"):
                 return p.Told(msgspec.Raw(msgspec.json.encode(SHARES)))
+            case p.PluginQuestion(name="limits"):
+                return p.Told(msgspec.Raw(msgspec.json.encode(LIMITS)))
             case p.When():
                 smaller = r.SmallerRequest(1, 8, 900.0, self.now + 60)
                 return r.TrialReport(
@@ -168,6 +170,14 @@ def share(account: str, user: str, depth: int, used: float) -> dict[str, Any]:
 
 SHARES = {
     "rows": [share("root", "", 0, 1.0), share("physics", "", 1, 0.7), share("physics", HOSTILE, 2, 0.6)]
+}
+
+
+LIMITS = {
+    "rows": [
+        {"of": f"user {HOSTILE!r}", "measure": "jobs", "unit": "running jobs", "limit": 10.0, "used": 4.0},
+        {"of": "all jobs together", "measure": "nodes", "unit": "nodes", "limit": 512.0},
+    ]
 }
 
 

@@ -1,4 +1,4 @@
-// Shares of accounts and users, where a plugin counts them.
+// Shares of accounts and users, and limits, where plugins count them.
 
 import { Refused, ask } from "../api.js";
 import { el, fill } from "../dom.js";
@@ -35,7 +35,14 @@ export function make(root) {
     of(({ level_fair_share: value }) => part(value), "Shares over use", "level", { wide: true }),
   ], { key: ({ account, user }) => `${account} ${user}`, caption: "Shares, the tree of accounts from the root down", empty: "No account is like this." });
   const body = el("div", {}, el("div", { class: "tools" }, el("label", {}, "Only ", words)), table.element);
-  root.append(said, body);
+  const limits = new Table([
+    { name: "of", head: "Limit of", cell: ({ of }) => of },
+    { name: "what", head: "What", cell: ({ unit }) => unit.replace(/,$/, "") },
+    of(({ limit }) => number(limit), "Limit", "limit"),
+    of(({ used }) => (used === undefined || used === null ? "one job" : number(Math.round(used))), "In use", "used"),
+  ], { key: ({ of, measure, used }) => `${of} ${measure} ${used === undefined || used === null}`, caption: "Limits that jobs came under", empty: "No job came under a limit." });
+  const limited = el("section", { hidden: true }, el("h2", {}, "Limits"), limits.element);
+  root.append(said, body, limited);
 
   function show() {
     const found = rows.filter(({ account, user }) => !wanted || account.toLowerCase().includes(wanted) || user.toLowerCase().includes(wanted));
@@ -47,16 +54,27 @@ export function make(root) {
 
   words.addEventListener("input", () => { wanted = words.value.trim().toLowerCase(); show(); });
 
-  async function refresh(signal) {
+  /** A plugin's answer; the daemon's word where no plugin has one. */
+  async function answered(name, signal) {
     try {
-      ({ rows } = await told("shares", signal));
-      body.hidden = false;
-      show();
+      return await told(name, signal);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 404) throw error;
-      body.hidden = true;
-      fill(said, "No enabled plugin counts shares: ", el("code", {}, "priority"), " and ", el("code", {}, "fair-share"), " do. The daemon says: ", error.message, ".");
+      return { none: error.message };
     }
+  }
+
+  async function refresh(signal) {
+    const [shares, under] = [await answered("shares", signal), await answered("limits", signal)];
+    body.hidden = shares.rows === undefined;
+    if (body.hidden) {
+      fill(said, "No enabled plugin counts shares. The daemon says: ", shares.none, ".");
+    } else {
+      ({ rows } = shares);
+      show();
+    }
+    limited.hidden = under.rows === undefined;
+    if (!limited.hidden) limits.show(under.rows.slice(0, 1000));
   }
 
   return { title: "Shares", refresh };
