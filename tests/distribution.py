@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdist.scheduler import LoadGroupScheduling
 
@@ -36,3 +37,17 @@ class Turns(LoadGroupScheduling):  # type: ignore[misc]
     def schedule(self) -> None:
         super().schedule()
         super().schedule()
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        # If the worker crashed later, a group that is done would have another turn, in which nothing is left
+        # to report: the worker that gets it would hear of no further group. It would also be counted again
+        # at the end of each test.
+        group = self._split_scope(self.registered_collections[node][item_index])
+        if all(self.assigned_work[node][group].values()):
+            del self.assigned_work[node][group]
+
+    def _reschedule(self, node: Any) -> None:
+        # Of two workers that crash at once the first to be replaced is ready while the second still collects.
+        if node in self.registered_collections:
+            super()._reschedule(node)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from distribution import Group, in_turn
+from distribution import Group, Turns, in_turn
 from waiting import HANG
 
 TESTS = Path(__file__).parent
@@ -61,3 +63,67 @@ def test_a_worker_that_crashes_is_named_and_the_run_ends(tmp_path: Path, others:
     assert ran.returncode == 1
     assert "crashed while running 'test_it.py::test_crash'" in ran.stdout
     assert f"1 failed, {1 + others} passed" in ran.stdout
+
+
+class Worker:
+    """What a scheduler of pytest-xdist asks of a worker."""
+
+    def __init__(self, name: str) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.shutting_down = False
+        #: The tests that it was told to run, by their places in its collection.
+        self.told: list[int] = []
+
+    def send_runtest_some(self, places: Sequence[int]) -> None:
+        self.told += places
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def turns(tests: Sequence[str], *workers: Worker) -> Turns:
+    """A run of these tests that has begun on these workers."""
+    options = {"tx": [f"{len(workers)}*popen"], "loadscopereorder": False}
+    config = SimpleNamespace(getvalue=options.__getitem__, option=SimpleNamespace(**options))
+    run = Turns(config, None)
+    for worker in workers:
+        run.add_node(worker)
+        run.add_node_collection(worker, tests)
+    run.schedule()
+    return run
+
+
+def test_a_new_worker_that_still_collects_gets_nothing_when_another_worker_is_ready() -> None:
+    tests = [f"test_{n}.py::test_it@{n}" for n in range(8)]
+    first, second, third, fourth = (Worker(name) for name in ("gw0", "gw1", "gw2", "gw3"))
+    run = turns(tests, first, second)
+    assert not set(first.told) & set(second.told)
+    for crashed in (first, second):
+        assert run.remove_node(crashed) == tests[crashed.told[0]]
+    run.add_node(third)
+    run.add_node(fourth)
+    run.add_node_collection(third, tests)
+    run.schedule()
+    assert third.told and not fourth.told
+    run.add_node_collection(fourth, tests)
+    run.schedule()
+    assert fourth.told and not set(third.told) & set(fourth.told)
+
+
+def test_after_a_crash_no_group_that_is_done_has_another_turn() -> None:
+    tests = [f"test_{n}.py::test_it@{n}" for n in range(40)]
+    first, second, third = (Worker(name) for name in ("gw0", "gw1", "gw2"))
+    run = turns(tests, first, second)
+    for place in range(20):
+        run.mark_test_complete(first, first.told[place])
+    done, running = set(first.told[:20]), first.told[20]
+    assert run.remove_node(first) == tests[running]
+    run.add_node(third)
+    run.add_node_collection(third, tests)
+    run.schedule()
+    for worker in (second, third):
+        for place in worker.told:
+            run.mark_test_complete(worker, place)
+    assert run.tests_finished
+    assert sorted(done | set(second.told) | set(third.told)) == list(range(40))
+    assert not done & set(third.told)
