@@ -7,16 +7,20 @@ but a run's end are only ever added; a checkpoint replaces the checkpoint before
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Double,
     ForeignKey,
     Index,
     Integer,
     MetaData,
     Table,
+    event,
 )
 
 from headway.journal.encoding import AnyText
@@ -141,8 +145,19 @@ for _table in (events, decisions):
         f"{_table.name}_other_job_id",
         _table.c.other_job_id,
         sqlite_where=_table.c.other_job_id.is_not(None),
-        postgresql_where=_table.c.other_job_id.is_not(None),
     )
+
+
+@event.listens_for(events, "before_create")
+@event.listens_for(decisions, "before_create")
+def _index_few_rows(table: Table, connection: Connection, **_: Any) -> None:
+    """Let PostgreSQL's index of other jobs, too, have the rows that name one. SQLAlchemy loads all it has for
+    PostgreSQL as soon as that is said, and most journals are files."""
+    if connection.dialect.name == "postgresql":
+        for index in table.indexes:
+            if index.name == f"{table.name}_other_job_id":
+                index.dialect_kwargs["postgresql_where"] = table.c.other_job_id.is_not(None)
+
 
 #: What belongs to one run, dependants first.
 OF_A_RUN = (checkpoints, outcomes, decisions, events, cycles)

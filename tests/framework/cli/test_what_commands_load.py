@@ -95,3 +95,9 @@ def test_a_dry_run_without_files_loads_its_policy_and_no_pages(trace: Path) -> N
     assert loaded & batch_systems == set()
     policies = {name for name in loaded if name.startswith("headway_plugins.policies.")}
     assert policies == {"headway_plugins.policies.easy", "headway_plugins.policies.tuning"}
+
+
+def test_a_journal_in_a_file_needs_nothing_of_postgresql(tmp_path: Path, trace: Path) -> None:
+    loaded = loaded_by("dry-run", "--trace", trace, "--policy", "easy", "--journal", tmp_path / "j.db")
+    assert "sqlalchemy.dialects.sqlite" in loaded
+    assert not {name for name in loaded if name.startswith("sqlalchemy.dialects.postgresql")}

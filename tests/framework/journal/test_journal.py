@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import socket
@@ -169,6 +170,23 @@ def test_a_job_s_history_goes_over_all_runs_and_names_all_that_concerned_it(plac
         assert journal.job_history("2", run_id=second) == []
         assert [entry.run_id for entry in journal.job_history("child")] == [second]
         assert journal.job_history("nobody") == []
+
+
+def test_the_index_of_other_jobs_has_the_rows_that_name_one(place: str) -> None:
+    with Journal.open(place) as journal:
+        journal.begin_run(info())
+    if place.startswith("postgresql"):
+        psycopg = pytest.importorskip("psycopg")
+        asked = "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()"
+        with psycopg.connect(place) as connection:
+            made = [line for (line,) in connection.execute(asked)]
+    else:
+        with sqlite3.connect(place) as connection:
+            asked = "SELECT sql FROM sqlite_master WHERE type = 'index'"
+            made = [line for (line,) in connection.execute(asked)]
+    others = [line for line in made if line and "other_job_id" in line]
+    assert len(others) == 2
+    assert all(re.search(r"WHERE \(?other_job_id IS NOT NULL", line) for line in others)
 
 
 def test_a_checkpoint_replaces_the_one_before_it(place: str) -> None:
