@@ -161,8 +161,9 @@ def _description_changed(
 ) -> None:
     """Holds, and a changed description.
 
-    When a job starts, batch systems show what it got in the place of what it asked for; that is
-    no change of the request, so only the rest (such as the limit) is compared then.
+    When a job starts, batch systems show what it got in the place of what it asked for, and when it leaves,
+    the nodes that are not free of it yet; that is no change of the request, so only the rest (such as the
+    limit) is compared then.
     """
     before, after = old.job, new.job
     if new.state == "ended":
@@ -186,7 +187,7 @@ def _description_changed(
         "submit_time": min(before.submit_time, after.submit_time),
         "begin_time": after.begin_time,
     }
-    if new.state != "pending" and not ran:
+    if new.state != "pending" and (new.leaving or not ran):
         request = msgspec.structs.replace(before.request, walltime=after.request.walltime)
         after = msgspec.structs.replace(
             after, request=request, held=before.held, dependencies=before.dependencies,

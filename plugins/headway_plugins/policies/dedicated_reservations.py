@@ -257,6 +257,9 @@ class DedicatedReservations:
         job = state.jobs.get(found.job_id)
         if job is None or job.status is not Status.RUNNING or job.start_time is None:
             return None
+        if job.leaving:
+            # Its nodes come free of it one by one, and it may go back to the queue.
+            return None
         end = job.start_time + job.paused + job.estimate
         if end <= state.now:
             return None

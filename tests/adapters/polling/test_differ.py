@@ -87,6 +87,10 @@ COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0
         (changed(running(), attributes=TELLS), changed(ended(), attributes=TELLS), [COMPLETED]),
         (ended(), ended(), []),
         (running(), pending(reason="Requeued"), [ev.JobRequeued(time=120.0, job_id="1", reason="Requeued")]),
+        # Its nodes come free of it one by one, and what it asked for is as it was.
+        (running(placement=(*ON_A, ("b", 4))),
+         changed(running(leaving=True), request=Request(processors=4, walltime=600.0, nodes=1)),
+         [ev.JobMigrated(time=120.0, job_id="1", placement=ON_A), LEAVES]),
         # Sent back, it is where it was until its nodes are free of it.
         (running(), LEAVING, [LEAVES]), (LEAVING, LEAVING, []), (LEAVING, ended(restarts=1), [COMPLETED]),
         (LEAVING, pending(restarts=1), [ev.JobRequeued(time=120.0, job_id="1")]),

@@ -16,6 +16,8 @@ from headway.events import (
     JobChanged,
     JobEnded,
     JobHeld,
+    JobLeaving,
+    JobMigrated,
     JobReleased,
     JobRequeued,
     JobStarted,
@@ -537,6 +539,18 @@ def test_switched_off_it_removes_what_an_earlier_run_made() -> None:
     there = Reservation("job_d", 100, 150, nodes=("n2", "n3"), ours=True)
     site = Site(node_cluster(*alike(4, 4), reservations=(there,)), reserve="no")
     assert removed(site.step(0, wanted("d", 8, 50, 100))) == ["job_d"]
+
+
+def test_it_keeps_all_its_nodes_while_they_come_free_of_the_job_one_by_one() -> None:
+    """The job may go back to the queue, and another job may not have a node meanwhile."""
+    site = Site()
+    site.step(0, wanted("d", 8, 100, 50))
+    site.until(50)
+    site.step(51)
+    assert site.state.jobs["d"].start_time == 50
+    left = site.state.jobs["d"].placement[:1]
+    assert reserved(site.step(60, JobMigrated(60, "d", left), JobLeaving(60, "d"))) == []
+    assert [r.nodes for r in site.state.reservations.values()] == [("n0", "n1")]
 
 
 def test_one_that_goes_back_to_the_queue_is_reserved_for_again() -> None:
