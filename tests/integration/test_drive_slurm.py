@@ -121,10 +121,13 @@ def assert_every_start_was_decided(daemon: Daemon, cluster: Any, jobs: Sequence[
         assert {node: len(cpus) for node, cpus in listed[job].processors.items()} == dict(decided[job]), job
 
 
-def emulated_starts(jobs: Sequence[tuple[str, Wanted, float]], policy: str) -> list[tuple[float, str]]:
+def emulated_starts(
+    jobs: Sequence[tuple[str, Wanted, float]], policy: str, leaving: Sequence[ev.JobLeaving] = ()
+) -> list[tuple[float, str]]:
     """When (since the beginning) an emulation starts jobs that all wait at its beginning.
 
-    ``jobs``: id, what it asks for, and the seconds for which it takes its processors.
+    ``jobs``: id, what it asks for, and the seconds for which it takes its processors. ``leaving``: what is
+    known of jobs before their ends.
     """
     nodes = tuple(NodeDescription(f"node{at}", 4, pools=("batch",)) for at in range(1, 5))
     cluster = ClusterDescription("emulated", (PoolDescription("batch"),), nodes)
@@ -132,15 +135,18 @@ def emulated_starts(jobs: Sequence[tuple[str, Wanted, float]], policy: str) -> l
     result = emulate(
         cluster,
         [TraceJob(wanted.described(job), seconds) for job, wanted, seconds in jobs],
-        plugins, Catalogue(), label=policy, keep_decisions=True,
+        plugins, Catalogue(), label=policy, keep_decisions=True, happens=leaving,
     )  # fmt: skip
     assert all(record.accepted for record in result.decisions)
     return [(record.time, record.decision.job_id) for record in result.decisions]
 
 
-def occupied(daemon: Daemon) -> tuple[list[tuple[float, str]], dict[str, float]]:
+def occupied(
+    daemon: Daemon,
+) -> tuple[list[tuple[float, str]], dict[str, float], list[ev.JobLeaving]]:
     """The run's starts, and for how long each job took its processors, as the scheduler knew it:
-    from the cycle that decided its start to the cycle that learned of its end.
+    from the cycle that decided its start to the cycle that learned of its end. If Slurm takes a moment to
+    free the nodes of a job, the scheduler learns before its end that the job leaves, and expects it soon.
 
     Times are since the first cycle, in whole 1/1024 seconds, so that sums of them are exact.
     """
@@ -148,6 +154,7 @@ def occupied(daemon: Daemon) -> tuple[list[tuple[float, str]], dict[str, float]]
     zero = cycles[0].now
     starts: list[tuple[float, str]] = []
     seconds: dict[str, float] = {}
+    leaving: list[ev.JobLeaving] = []
     for cycle in cycles:
         now = round((cycle.now - zero) * 1024) / 1024
         starts += [(now, decision.job_id) for decision in cycle.decisions]
@@ -155,7 +162,9 @@ def occupied(daemon: Daemon) -> tuple[list[tuple[float, str]], dict[str, float]]
         for event in cycle.events:
             if isinstance(event, ev.JobEnded):
                 seconds[event.job_id] = now - began[event.job_id]
-    return starts, seconds
+            elif isinstance(event, ev.JobLeaving):
+                leaving.append(ev.JobLeaving(now, event.job_id))
+    return starts, seconds, leaving
 
 
 @pytest.mark.both_slurms
@@ -184,8 +193,9 @@ def test_sixty_jobs_run_as_decided_and_as_emulated(slurm_cluster: Any, site: Cal
     daemon.assert_replays()
     assert not [entry for entry in daemon.log() if entry["level"] in ("warning", "error")]
 
-    starts, seconds = occupied(daemon)
-    repeated = emulated_starts([(j, w, seconds[j]) for j, w in zip(ids, wanted, strict=True)], "easy")
+    starts, seconds, leaving = occupied(daemon)
+    ran = [(job, asked, seconds[job]) for job, asked in zip(ids, wanted, strict=True)]
+    repeated = emulated_starts(ran, "easy", leaving)
     assert repeated == starts
     # Some were backfilled, or this would say little.
     assert [job for _, job in starts] != ids

@@ -1,7 +1,8 @@
 """What was recorded of a real cluster happens here, too: at the same times, whatever the scheduler decides.
 
 Nodes go down and come back, reservations are made and removed, pools and licences change, users and
-administrators hold waiting jobs and release them, and the site's policy is told.
+administrators hold waiting jobs and release them, the site's policy is told, and a running job is told to be
+about to leave.
 
 A node that goes down takes no new jobs. The jobs on it go on to their own ends: how long each runs, and how
 it ends, is the workload's. A reservation that the scheduler's jobs stand in the way of is made all the same.
@@ -44,6 +45,7 @@ class Recorded:
             ev.JobHeld: lambda event: self._hold(event.job_id, held=True, reason=event.reason),
             ev.JobReleased: lambda event: self._hold(event.job_id, held=False),
             ev.SitePolicyChanged: self._told,
+            ev.JobLeaving: self._leaves,
         }
         for event in events:
             if (happens := kinds.get(type(event))) is None:
@@ -84,6 +86,11 @@ class Recorded:
             self._holds.hold(dec.Hold(job_id, reason))
         else:
             self._holds.release(dec.Release(job_id))
+
+    def _leaves(self, event: ev.JobLeaving) -> None:
+        # A job that runs later here, or is over, does not leave at that moment.
+        if event.job_id in self._machine.running:
+            self._told(event)
 
     def _told(self, event: ev.Event) -> None:
         self._machine.news.append(event)

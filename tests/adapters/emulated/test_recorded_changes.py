@@ -72,6 +72,17 @@ def test_the_sites_policy_is_told_where_it_was_recorded():
         run([wide("a", 0.0)], plugins=fair)
 
 
+def test_no_job_is_backfilled_behind_a_job_that_is_about_to_leave():
+    narrow = TraceJob(described("narrow", 4, 50, 21.0, pool=POOL), 10.0)
+    jobs = [wide("leaves", 0.0, 30.0, 4), wide("head", 1.0), narrow]
+    assert run(jobs)[0] == {"leaves": 0, "head": 31, "narrow": 21}
+    # Told of a job that does not run it is nothing.
+    told = (ev.JobLeaving(20, "leaves"), ev.JobLeaving(20, "head"), ev.JobLeaving(90, "leaves"))
+    starts, result = run(jobs, *told)
+    assert starts == {"leaves": 0, "head": 30, "narrow": 40}
+    assert not result.failures
+
+
 def test_what_cannot_happen_by_itself_is_refused():
     with pytest.raises(ValueError, match="JobEnded cannot happen by itself"):
         run([wide("a", 0.0)], ev.JobEnded(5, "a"))
