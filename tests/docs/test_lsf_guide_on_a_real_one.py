@@ -11,7 +11,7 @@ import pytest
 from batch_servers import BatchServer
 from real_guide import DRIVE, Guide, failed
 
-pytestmark = pytest.mark.lsf
+pytestmark = [pytest.mark.lsf, pytest.mark.long]
 
 #: What the guide calls LSF's places and what they are here.
 PLACES = {"/opt/lsf/conf": "/opt/volclava/etc", "/opt/lsf/bin": "/opt/volclava/bin"}

@@ -15,7 +15,7 @@ from real_systems import InsideDaemon, Lsf
 
 from headway import events as ev
 
-pytestmark = pytest.mark.lsf
+pytestmark = [pytest.mark.lsf, pytest.mark.long]
 
 
 @pytest.fixture

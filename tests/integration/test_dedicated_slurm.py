@@ -15,7 +15,7 @@ from waiting import bound
 from headway import events as ev
 from headway.decisions import Reserve, Unreserve
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.long]
 
 OWNER = "games"
 

@@ -22,7 +22,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway_adapters.pbs import PbsAdapter
 
-pytestmark = pytest.mark.pbs
+pytestmark = [pytest.mark.pbs, pytest.mark.long]
 
 #: Times of commands are in it.
 UTC = {"TZ": "UTC"}

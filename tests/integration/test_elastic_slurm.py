@@ -17,7 +17,7 @@ from waiting import HANG, bound
 from headway import events as ev
 from headway.decisions import Reserve, SetTimeLimit
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.long]
 
 #: A job's owner and somebody else; every Linux has them.
 OWNER, STRANGER = "games", "nobody"

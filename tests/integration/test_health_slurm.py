@@ -16,7 +16,7 @@ from live_daemon import Daemon
 from notified import Manager
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.long]
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from headway import events as ev
 __all__ = ["images", "node_agent", "site"]
 
 pytestmark = [
-    pytest.mark.slurm, pytest.mark.skipif(os.geteuid() != 0, reason="an agent for all users is root"),
+    pytest.mark.slurm, pytest.mark.long,
+    pytest.mark.skipif(os.geteuid() != 0, reason="an agent for all users is root"),
 ]  # fmt: skip
 
 WANDERER = '''

@@ -12,7 +12,7 @@ from slurm_releases import Release
 from tutorials import BIN, FIRST_SLURM, bash, plain, steps
 from waiting import HANG, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.installed_slurm]
+pytestmark = [pytest.mark.slurm, pytest.mark.installed_slurm, pytest.mark.long]
 
 
 @pytest.fixture
