@@ -20,6 +20,7 @@ from starlette.responses import Response
 from headway.errors import Failure
 from headway.serve.asking import Gatekeeper, known
 from headway.serve.problems import json, problem
+from headway.serve.shares import Shares
 from headway.serve.source import Caller, NotAsked, Source
 from headway.service import protocol
 from headway.service.protocol import MAX_REQUEST, Outcome
@@ -65,21 +66,25 @@ class _Done:
 class Replays:
     """What became of requests with a key, for a while."""
 
-    #: Seconds for which they are known, and how many; the oldest is forgotten first.
+    #: Seconds for which they are known, and how many, in all and of one user.
     lasts: float = 3600.0
     most: int = 10_000
+    most_each: int = 1000
     clock: Callable[[], float] = time.monotonic
-    #: User and key -> the request, the oldest first.
-    _done: dict[tuple[str, str], _Done] = field(default_factory=dict, init=False)
+    #: By user and key.
+    _done: Shares[_Done] = field(init=False)
     #: What goes on after its client went away.
     _running: set[asyncio.Task[Response]] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self._done = Shares(self.most, self.most_each)
 
     async def once(self, user: str, key: str, body: bytes, do: Callable[[], Awaitable[Response]]) -> Response:
         """The answer of ``do``, or of the request of this user that had the same key. ``do`` ends what it has
         begun, also if the client goes away meanwhile."""
         self._forget_old()
         digest = hashlib.sha256(body).digest()
-        done = self._done.get((user, key)) if key else None
+        done = self._done.get((user, key))
         if done is not None and done.body != digest:
             return problem(409, f"another request had this {KEY_HEADER}")
         if done is None:
@@ -88,22 +93,24 @@ class Replays:
             task.add_done_callback(self._running.discard)
             done = _Done(digest, self.clock(), task)
             if key:
-                self._done[user, key] = done
+                self._done.put(user, (user, key), done)
         try:
             return _again(await asyncio.shield(done.answer))
         except NotAsked as error:
             # Nothing was done, so that it may be tried again.
             if self._done.get((user, key)) is done:
-                del self._done[user, key]
+                self._done.drop((user, key))
             return problem(503, str(error))
+
+    @property
+    def known(self) -> int:
+        """How many requests are known."""
+        return len(self._done)
 
     def _forget_old(self) -> None:
         old = self.clock() - self.lasts
-        while self._done:
-            first = next(iter(self._done))
-            if self._done[first].at > old and len(self._done) < self.most:
-                return
-            del self._done[first]
+        while (first := self._done.oldest()) is not None and first[1].at <= old:
+            self._done.drop(first[0])
 
 
 async def _all_of(what: Awaitable[Response]) -> Response:

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from headway.serve.shares import Shares
 from headway.serve.source import Caller
 from headway.serve.tokens import hash_of
 
 #: Seconds for which a session lasts.
 LASTS = 12 * 3600.0
-#: Sessions at a time; the oldest ends for a new one.
-_MOST = 1000
+#: Sessions at a time, in all and of one user, whose oldest ends for a new one.
+_MOST, _MOST_EACH = 1000, 50
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Sessions:
     #: Whether the cookie is for TLS only.
     secure: bool = False
     clock: Callable[[], float] = time.monotonic
-    #: Hash of the cookie -> session, the oldest first.
-    _kept: dict[str, Session] = field(default_factory=dict, init=False)
+    #: By the hash of the cookie.
+    _kept: Shares[Session] = field(default_factory=lambda: Shares(_MOST, _MOST_EACH), init=False)
     #: Hash of the word of the link -> the user that it lets in, once.
     _links: dict[str, Caller] = field(default_factory=dict, init=False)
 
@@ -47,9 +48,8 @@ class Sessions:
         """A new session: the cookie's value. ``ends``: before a session does, on the monotonic clock."""
         word = secrets.token_urlsafe(32)
         over = self.clock() + LASTS
-        self._kept[hash_of(word)] = Session(caller, over if ends is None else min(ends, over), token_id)
-        if len(self._kept) > _MOST:
-            del self._kept[next(iter(self._kept))]
+        session = Session(caller, over if ends is None else min(ends, over), token_id)
+        self._kept.put(caller.user, hash_of(word), session)
         return word
 
     def find(self, word: str) -> Session | None:
@@ -61,7 +61,7 @@ class Sessions:
         return found
 
     def end(self, word: str) -> None:
-        self._kept.pop(hash_of(word), None)
+        self._kept.drop(hash_of(word))
 
     def link(self, caller: Caller) -> str:
         """A word that begins a session of this user, once."""

@@ -194,3 +194,48 @@ def test_keys_are_forgotten_after_a_while_and_beyond_a_number() -> None:
         assert slow.begun == 5
 
     run(many, most=2, lasts=60.0, clock=lambda: now[0])
+
+
+def test_a_user_pushes_out_none_but_the_own_keys() -> None:
+    async def many(replays: Replays, slow: Slow) -> None:
+        slow.done.set()
+        await replays.once("alice", "a", b"x", slow)
+        for number in range(7):
+            await replays.once("mallory", f"{number}", b"x", slow)
+        assert slow.begun == 8
+        await replays.once("alice", "a", b"x", slow)
+        await replays.once("mallory", "6", b"x", slow)
+        assert slow.begun == 8
+        await replays.once("mallory", "0", b"x", slow)
+        assert slow.begun == 9
+
+    run(many, most_each=3)
+
+
+def test_where_there_are_too_many_keys_the_user_with_most_of_them_gives_one_up() -> None:
+    async def many(replays: Replays, slow: Slow) -> None:
+        slow.done.set()
+        for user, key in (("alice", "a"), ("mallory", "b"), ("mallory", "c"), ("bob", "d")):
+            await replays.once(user, key, b"x", slow)
+        assert slow.begun == 4
+        for user, key in (("alice", "a"), ("mallory", "c"), ("bob", "d")):
+            await replays.once(user, key, b"x", slow)
+        assert slow.begun == 4
+        await replays.once("mallory", "b", b"x", slow)
+        assert slow.begun == 5
+
+    run(many, most=3)
+
+
+def test_nothing_is_kept_of_a_user_whose_keys_are_forgotten() -> None:
+    now = [0.0]
+
+    async def many(replays: Replays, slow: Slow) -> None:
+        slow.done.set()
+        for number in range(20):
+            await replays.once(f"user{number}", "a", b"x", slow)
+        now[0] = 61.0
+        await replays.once("alice", "a", b"x", slow)
+        assert replays.known == 1
+
+    run(many, lasts=60.0, clock=lambda: now[0])

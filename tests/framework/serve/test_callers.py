@@ -286,6 +286,14 @@ def test_old_sessions_make_room(plain: Site) -> None:
     assert plain.ways.sessions.find(last) is not None
 
 
+def test_sessions_of_a_user_take_no_room_from_another(plain: Site) -> None:
+    """A token begins as many as its user likes."""
+    first = plain.ways.sessions.begin(Caller("me"))
+    for _ in range(1100):
+        plain.ways.sessions.begin(Caller("mallory"))
+    assert plain.ways.sessions.find(first) is not None
+
+
 def test_a_file_of_tokens_that_cannot_be_used_is_told_once(plain: Site, capsys: Any) -> None:
     asking = plain.client(Authorization=bearer(token(plain)))
     assert plain.ways.tokens is not None
