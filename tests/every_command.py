@@ -74,6 +74,7 @@ LINES = (
     "serve --help",
     "token create --user alice --for 30d -c site.yaml",
     "token list -c site.yaml",
+    "token prune -c site.yaml",
     "completion bash",
     "status -c site.yaml",
     "health -c site.yaml",

@@ -27,7 +27,7 @@ _COMMANDS = {
     "serve": ("operate", "serve", "Serve the page and the interface over HTTP."),
     "health": ("operate", "health", "Look whether all is well: exit code 0, 1 or 2."),
     "metrics": ("operate", "metrics", "Print the daemon's figures, for Prometheus."),
-    "token": ("operate", "token", "Make, list and revoke tokens for `headway serve`."),
+    "token": ("operate", "token", "Make, list, revoke and prune tokens for `headway serve`."),
     "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),
     "schema": ("operate", "schema", "JSON schema of the configuration file, or of --json."),
     "journal": ("operate", "journal", "Look after the journal: info, check, prune, copies."),

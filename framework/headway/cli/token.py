@@ -15,14 +15,16 @@ from headway.cli.common import examples, site_config_option
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.serve.tokens import Tokens
+    from collections.abc import Iterable
+
+    from headway.serve.tokens import Token, Tokens
 
 _LONGEST_NAME = 256
 
 
 @click.group("token")
 def command() -> None:
-    """Make, list and revoke tokens for `headway serve`."""
+    """Make, list, revoke and prune tokens for `headway serve`."""
 
 
 @command.command("create", epilog=examples(
@@ -67,12 +69,7 @@ def list_(config_path: Path | None, as_json: bool) -> None:
 
         say_json(TokenList(found))
         return
-    now = time.time()
-    for one in found:
-        ends = "over since" if now >= one.expires else "until"
-        name = f"  {one.name}" if one.name else ""
-        end = f"{ends} {common.wall_clock(one.expires)}"
-        common.say(f"{one.id}  {one.user}  {','.join(one.scopes)}  {end}{name}")
+    _say_all(found)
     if not found:
         common.say("no tokens")
 
@@ -83,11 +80,39 @@ def list_(config_path: Path | None, as_json: bool) -> None:
 @json_option("headway.serve.tokens:Token", "Print the revoked token's record as JSON.")
 def revoke(config_path: Path | None, token_id: str, as_json: bool) -> None:
     """Revoke a token: `headway serve` refuses it from its next request on."""
-    gone = _tokens(config_path).revoke(token_id)
+    gone = _tokens(config_path).revoke(token_id, time.time())
     if as_json:
         say_json(gone)
         return
     common.say(f"token {gone.id} of user {gone.user} is revoked")
+
+
+@command.command("prune", epilog=examples("headway token prune", "headway token prune --over 1h"))
+@site_config_option
+@click.option("--over", "seconds", type=DURATION, default="30d", show_default=True,
+              help="Those that ended, or were revoked, so long ago.")  # fmt: skip
+@json_option("headway.cli.printed_tokens:TokenList", "Print the records of the removed tokens as JSON.")
+def prune(config_path: Path | None, seconds: float, as_json: bool) -> None:
+    """Remove the records of tokens that are over. `headway token create` does so after 30 days."""
+    gone = _tokens(config_path).prune(time.time(), seconds)
+    if as_json:
+        from headway.cli.printed_tokens import TokenList
+
+        say_json(TokenList(gone))
+        return
+    _say_all(gone)
+    common.say(
+        f"{len(gone)} token{'' if len(gone) == 1 else 's'} removed" if gone else "no tokens are removed"
+    )
+
+
+def _say_all(tokens: Iterable[Token]) -> None:
+    now = time.time()
+    for one in tokens:
+        ends = "revoked" if one.revoked is not None else "over since" if now >= one.expires else "until"
+        name = f"  {one.name}" if one.name else ""
+        end = f"{ends} {common.wall_clock(one.over)}"
+        common.say(f"{one.id}  {one.user}  {','.join(one.scopes)}  {end}{name}")
 
 
 def _tokens(config_path: Path | None) -> Tokens:

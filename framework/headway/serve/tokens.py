@@ -2,7 +2,8 @@
 
 A token is 256 random bits, so that its SHA-256 needs no salt and no slow hash: there is nothing to guess. The
 file has the mode 0600, is replaced as a whole, and is read anew when it was changed, so a revoked token ends
-at once.
+at once. Of a token that is over, the record stays for a while, so that it can be listed; of one that was
+revoked, without its hash.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from headway.report.atomic import replacing
 
 #: What each token begins with, so that a leaked token is known for what it is.
 PREFIX = "headway_"
+#: Seconds for which the record of a token that is over stays in the file.
+KEPT = 30 * 86400.0
 _MODE = 0o600
 #: Bytes that the file has at most.
 _MOST = 16 * 1024 * 1024
@@ -39,11 +42,18 @@ class Token(msgspec.Struct, frozen=True):
     created: float
     expires: float
     name: str = ""
+    #: When it was revoked; None: it was not.
+    revoked: float | None = None
+
+    @property
+    def over(self) -> float:
+        """From when on it lets nobody in."""
+        return self.expires if self.revoked is None else min(self.revoked, self.expires)
 
 
 class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: Token
-    #: SHA-256, hexadecimal.
+    #: SHA-256, hexadecimal; "": it was revoked, and no word is this token any more.
     hash: str
 
 
@@ -81,22 +91,35 @@ class Tokens:
         return tuple([one.token for one in self._read().tokens])
 
     def create(self, user: str, scopes: tuple[str, ...], now: float, seconds: float, name: str = "") -> str:
-        """A new token: the word, which is kept nowhere."""
+        """A new token: the word, which is kept nowhere. Those that are over for long are removed."""
         word = PREFIX + base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=")
         with self._changing() as kept:
+            kept[:] = [one for one in kept if not _is_over(one, now - KEPT)]
             taken = {one.token.id for one in kept}
             new = next(one for one in iter(lambda: secrets.token_hex(4), "") if one not in taken)
             kept.append(_Kept(Token(new, user, scopes, now, now + seconds, name), hash_of(word)))
         return word
 
-    def revoke(self, token_id: str) -> Token:
-        """Take a token away; :class:`UserError` if there is none with this id."""
+    def revoke(self, token_id: str, now: float) -> Token:
+        """Take what a token allows away; :class:`UserError` if there is none with this id."""
         with self._changing() as kept:
-            found = [one for one in kept if one.token.id == token_id]
-            if not found:
+            at = next((at for at, one in enumerate(kept) if one.token.id == token_id), None)
+            if at is None:
                 raise UserError(f"{self.path}: expected the id of a token, found {token_id!r}")
-            kept[:] = [one for one in kept if one.token.id != token_id]
-        return found[0].token
+            if kept[at].token.revoked is not None:
+                raise UserError(
+                    f"{self.path}: expected a token that holds, found {token_id}, which was revoked before"
+                )
+            gone = msgspec.structs.replace(kept[at].token, revoked=now)
+            kept[at] = _Kept(gone, "")
+        return gone
+
+    def prune(self, now: float, seconds: float) -> tuple[Token, ...]:
+        """Remove the records of tokens that are over for ``seconds``; which these were."""
+        with self._changing() as kept:
+            gone = [one for one in kept if _is_over(one, now - seconds)]
+            kept[:] = [one for one in kept if one not in gone]
+        return tuple([one.token for one in gone])
 
     @contextmanager
     def _changing(self) -> Iterator[list[_Kept]]:
@@ -107,8 +130,11 @@ class Tokens:
             raise Failure(f"{self.path}: its folder cannot be read: {error.strerror or error}") from error
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
-            kept = list(self._read().tokens)
+            before = self._read().tokens
+            kept = list(before)
             yield kept
+            if tuple(kept) == before:
+                return
             self._write(_File(tuple(kept)))
             # Else a power cut could bring the file before back, with a token that was revoked.
             os.fsync(folder)
@@ -162,7 +188,7 @@ class Tokens:
             return
         self._forget()
         kept = self._read().tokens
-        self._by_hash = {one.hash: one.token for one in kept}
+        self._by_hash = {one.hash: one.token for one in kept if one.hash}
         self._by_id = {one.token.id: one.token for one in kept}
         self._stamp = stamp
 
@@ -171,7 +197,11 @@ class Tokens:
 
 
 def _unless_over(token: Token | None, now: float) -> Token | None:
-    return token if token is not None and now < token.expires else None
+    return token if token is not None and token.revoked is None and now < token.expires else None
+
+
+def _is_over(kept: _Kept, since: float) -> bool:
+    return kept.token.over <= since
 
 
 def _no_link(path: str, flags: int) -> int:

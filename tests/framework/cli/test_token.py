@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,20 @@ def test_a_token_from_its_making_to_its_end(headway: Headway, config: Path) -> N
     told = json.loads(headway("token", "list", "--json", "-c", config).out)
     assert [one["id"] for one in told["tokens"]] == [found.id]
     assert headway("token", "revoke", found.id, "-c", config).code == 0
+    assert "revoked 2" in headway("token", "list", "-c", config).out
+    assert headway("token", "prune", "-c", config).out.strip() == "no tokens are removed"
+
+
+def test_what_was_pruned_is_told(headway: Headway, config: Path) -> None:
+    tokens = Tokens(config.parent / "j.db.tokens")
+    for day in range(40, 0, -1):
+        tokens.create("alice", ("read",), time.time() - day * 86400.0, 3600.0, f"{day} days ago")
+    first, *_, last = tokens.all()
+    assert (first.name, last.name) == ("31 days ago", "1 days ago")
+    pruned = headway("token", "prune", "-c", config).out
+    assert f"{first.id}  alice" in pruned and "1 token removed" in pruned and last.id not in pruned
+    told = json.loads(headway("token", "prune", "--over", "1h", "--json", "-c", config).out)
+    assert len(told["tokens"]) == 29 + 1
     assert headway("token", "list", "-c", config).out.strip() == "no tokens"
 
 

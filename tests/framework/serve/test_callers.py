@@ -126,7 +126,7 @@ def test_a_token_that_is_over_or_revoked_is_nobodys(plain: Site, clock: Clock) -
     assert plain.known(plain.client(Authorization=bearer(first))) is None
     tokens = plain.ways.tokens
     assert tokens is not None
-    tokens.revoke(tokens.all()[1].id)
+    tokens.revoke(tokens.all()[1].id, clock.now)
     assert plain.known(asking) is None
 
 
@@ -250,7 +250,7 @@ def test_a_session_of_a_token_is_the_tokens(plain: Site, clock: Clock) -> None:
     asking = begun(plain, token(plain))
     tokens = plain.ways.tokens
     assert tokens is not None
-    tokens.revoke(tokens.all()[-1].id)
+    tokens.revoke(tokens.all()[-1].id, clock.now)
     assert plain.known(asking) is None
 
 
