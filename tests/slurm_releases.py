@@ -49,6 +49,11 @@ class Release:
         """The directory of its commands; "": they are in PATH."""
         return self.find_commands()
 
+    def plugin(self, name: str) -> Path | None:
+        """One of Slurm's plugins, such as ``auth_jwt.so``; None: it is not installed."""
+        system = Path(self.commands).parent if self.commands else Path("/")
+        return next(system.glob(f"usr/lib/*/slurm*/{name}"), None)
+
     def require(self) -> None:
         """Skips the test where this Slurm cannot be started; fails in CI where it is wanted."""
         if why := self.why_missing():

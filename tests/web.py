@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +19,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
+from waiting import HANG
 
 from headway.errors import Failure
 from headway.inquiry.reports import JobPage, JobReport
@@ -78,6 +85,33 @@ def served(app: ASGIApp, path: Path, room: Room | None = None) -> Iterator[Serve
         server.should_exit = True
         thread.join()
         path.unlink(missing_ok=True)
+
+
+class Process:
+    """A running ``headway serve``."""
+
+    def __init__(self, config: str, *words: str) -> None:
+        code = "from headway.cli import main; main()"
+        command = [sys.executable, "-c", code, "serve", "-c", config, *words]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        self.process.send_signal(how)
+        _, said = self.process.communicate(timeout=HANG)
+        return self.process.returncode, said
+
+
+def asked_of(port: int, path: str, **headers: str) -> tuple[int, Any]:
+    """Status and JSON of what is read at a port of this machine."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANG)
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
 
 
 def client(app: ASGIApp, headers: Mapping[str, str] | None = None, host: str = HOST) -> TestClient:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from scripted_daemon import Start, scripted
 from waiting import HANG
+from web import Process
 
 from headway.errors import UserError
 from headway.serve.running import Serving
@@ -45,24 +46,6 @@ def asked(connection: http.client.HTTPConnection, path: str, **headers: str) -> 
     answer = connection.getresponse()
     text = answer.read()
     return answer.status, answer.headers, json.loads(text) if text.startswith(b"{") else text
-
-
-class Process:
-    """A running ``headway serve``."""
-
-    def __init__(self, config: str, *words: str) -> None:
-        code = "from headway.cli import main; main()"
-        command = [sys.executable, "-c", code, "serve", "-c", config, *words]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        self.process.send_signal(how)
-        _, said = self.process.communicate(timeout=HANG)
-        return self.process.returncode, said
 
 
 @pytest.fixture
