@@ -100,7 +100,7 @@ class PbsFence(Fence):
         return True
 
     def _compare(self, epoch: int, leader: str) -> None:
-        if epoch > self.epoch or (epoch == self.epoch and leader not in ("", self.name)):
+        if self.is_over(epoch, leader):
             raise Superseded(
                 f"another daemon took over just now: PBS knows epoch {epoch}, and this one has {self.epoch}"
             )
@@ -110,7 +110,7 @@ class PbsFence(Fence):
             epoch, leader = read(self._asked(ASK))
         except Failure:
             return 0
-        return epoch if epoch > self.epoch or (epoch == self.epoch and leader != self.name) else 0
+        return epoch if self.is_over(epoch, leader) else 0
 
     def is_compared(self, argv: Sequence[str]) -> bool:
         return argv[0] == "qrun"

@@ -64,6 +64,11 @@ class Fence:
 
     # ------------------------------------------------------------------ for all
 
+    def is_over(self, epoch: int, leader: str) -> bool:
+        """Whether another daemon leads, by the highest number that the batch system knows and the word of its
+        daemon. A number without a word, such as marks of jobs tell, is this daemon's if it is the same."""
+        return epoch > self.epoch or (epoch == self.epoch and leader not in ("", self.name))
+
     def lead(self, epoch: int, name: str) -> None:
         """Be the daemon of this epoch. Raises as :meth:`tell` does."""
         self.epoch, self.name, self._is_due = epoch, name, True

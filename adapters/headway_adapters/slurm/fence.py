@@ -143,7 +143,7 @@ class SlurmFence(Fence):
         except Failure:
             # There is no sbatch.
             return False
-        if answer is not None and (answer.epoch > self.epoch or answer.leader != self.name):
+        if answer is not None and self.is_over(answer.epoch, answer.leader):
             raise Superseded(
                 f"another daemon took over just now: Slurm knows epoch {answer.epoch}, and this one has "
                 f"{self.epoch}"
@@ -169,9 +169,7 @@ class SlurmFence(Fence):
             answer = self.asked()
         except (Failure, UserError):
             return 0
-        if answer is None or (answer.epoch <= self.epoch and answer.leader in ("", self.name)):
-            return 0
-        return answer.epoch
+        return answer.epoch if answer is not None and self.is_over(answer.epoch, answer.leader) else 0
 
     def is_refusal(self, result: Result) -> bool:
         return not result.ok and _REFUSED in result.stderr

@@ -130,14 +130,8 @@ def is_ours(comment: str) -> bool:
     return not comment or comment.startswith(PREFIX)
 
 
-def epoch_of(mark: str) -> int:
-    """The epoch at the end of a mark; 0: none."""
-    found = _EPOCH.search(mark)
-    return int(found[1]) if found is not None else 0
-
-
 def without_epoch(mark: str) -> str:
-    """The mark without it."""
+    """The mark without the epoch at its end."""
     return _EPOCH.sub("", mark) if ";epoch=" in mark else mark
 
 

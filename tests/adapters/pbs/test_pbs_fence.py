@@ -89,6 +89,18 @@ def test_the_highest_number_counts_and_of_two_with_the_same_the_first() -> None:
     assert first.higher() == 8
 
 
+@pytest.mark.parametrize(
+    ("epoch", "leader", "highest"),
+    [(8, "other", 8), (8, "", 8), (7, "other", 7), (7, "me", 0), (7, "", 0), (6, "other", 0), (6, "", 0)],
+)
+def test_who_has_taken_over(epoch: int, leader: str, highest: int) -> None:
+    """As with Slurm: a number that has no name is this daemon's own, if it is the same."""
+    server = Server()
+    one = led(server, 7, "me")
+    server.kept = {"headway_epoch": epoch, **({"headway_leader": leader} if leader else {})}
+    assert one.higher() == highest
+
+
 @pytest.mark.parametrize("kept", [None, 7, {}, {"headway_epoch": "nonsense"}, {"headway_epoch": -3}])
 def test_answers_that_say_nothing(kept: object) -> None:
     text = json.dumps({"Server": {"a": {"resources_available": kept}}})
