@@ -58,7 +58,7 @@ def command(
     config = load_config(config_path, Adapters.with_files(adapter_files))
     if config.mode is Mode.DRY_RUN:
         raise UserError(f"{config.source}: mode: expected monitor or drive, found dry-run: nothing to drive")
-    nobody_leads_elsewhere(config, "would be deposed, or drive on when this one has given back")
+    nobody_leads_elsewhere(config, "would lead, or drive on, when this one has given back")
     set_up_log(config.log)
     config.mode = Mode.DRIVE
     with Orders() as orders, reaching_the_cluster(config_path, Unreached):

@@ -136,8 +136,8 @@ def who_locks(inode: int) -> str:
     return ""
 
 
-#: First half of the advisory lock's key, "hdwy"; the second half is the schema's name.
-_CLASS = 0x68647779
+#: First half of the advisory locks' keys, "hdwy" and "hdwz"; the second half is the schema's name.
+_CLASS, _STANDBY = 0x68647779, 0x6864777A
 
 
 def take_advisory_lock(connection: Connection, journal: str) -> None:
@@ -146,10 +146,7 @@ def take_advisory_lock(connection: Connection, journal: str) -> None:
     Raises :class:`Held` when another connection holds the lock (the message names process and host).
     """
     key = {"class": _CLASS}
-    # Cut by the server at 63 bytes.
-    connection.execute(
-        text("select set_config('application_name', :name, false)"), {"name": "headway " + holder()}
-    )
+    _named(connection)
     taken = connection.execute(
         text("select pg_try_advisory_lock(:class, hashtext(current_schema()))"), key
     ).scalar_one()
@@ -183,3 +180,31 @@ def end_writer(connection: Connection, of: str) -> bool:
         named,
     ).scalar()
     return bool(ended)
+
+
+def say_stands_by(connection: Connection) -> None:
+    """Others find that this process waits to write, as long as the connection lives."""
+    _named(connection)
+    connection.execute(
+        text("select pg_try_advisory_lock_shared(:class, hashtext(current_schema()))"), {"class": _STANDBY}
+    )
+
+
+def stands_by_no_more(connection: Connection) -> None:
+    connection.execute(
+        text("select pg_advisory_unlock_shared(:class, hashtext(current_schema()))"), {"class": _STANDBY}
+    )
+
+
+def who_stands_by(connection: Connection) -> str:
+    """The :func:`holder` that waits to write, "" if none does."""
+    found = connection.execute(
+        text(f"select a.application_name {_OF_THE_LOCK}"), {"class": _STANDBY}
+    ).scalar()
+    return (found or "").removeprefix("headway ")
+
+
+def _named(connection: Connection) -> None:
+    """The connection's name says which process has it. The server cuts names at 63 bytes."""
+    name = {"name": "headway " + holder()}
+    connection.execute(text("select set_config('application_name', :name, false)"), name)

@@ -28,7 +28,7 @@ from headway.errors import HeadwayError
 from headway.inputs.database_url import database_url
 from headway.journal.database import database_errors, postgresql_engine
 from headway.journal.encoding import AnyText
-from headway.journal.lock import end_writer
+from headway.journal.lock import end_writer, say_stands_by, stands_by_no_more, who_stands_by
 from headway.journal.owner import number_in
 from headway.standby.leadership import Word
 from headway.standby.lease import Lease
@@ -53,8 +53,8 @@ class LeaseRow(Lease):
 
     shared = True
 
-    def __init__(self, journal: str) -> None:
-        """``journal``: its URL."""
+    def __init__(self, journal: str, *, stands_by: bool = False) -> None:
+        """``journal``: its URL; ``stands_by``: others find that this process waits to lead."""
         url = database_url(journal, "journal")
         self.name = url.render_as_string(hide_password=True)
         # Of a server whose machine is away nothing comes, not even an error.
@@ -62,6 +62,7 @@ class LeaseRow(Lease):
             url, {"connect_timeout": SECONDS, "tcp_user_timeout": SECONDS * 1000}
         )
         self._connection: Connection | None = None
+        self._stands_by = stands_by
 
     def read(self) -> Word | None:
         with self._reaching("read its lease"):
@@ -108,6 +109,21 @@ class LeaseRow(Lease):
             with connection.begin():
                 return number_in(connection)
 
+    def waits(self) -> str:
+        """A process that waits to lead; "": none does, as far as the server knows."""
+        with self._reaching("look for a stand-by"):
+            connection = self._connected()
+            with connection.begin():
+                return who_stands_by(connection)
+
+    def leads(self) -> None:
+        """This process does not wait any more."""
+        self._stands_by = False
+        with self._reaching("say that a stand-by leads"):
+            connection = self._connected()
+            with connection.begin():
+                stands_by_no_more(connection)
+
     def close(self) -> None:
         if self._connection is not None:
             with contextlib.suppress(Exception):
@@ -121,6 +137,8 @@ class LeaseRow(Lease):
             self._connection = connection
             with connection.begin():
                 connection.exec_driver_sql(f"set session statement_timeout = {SECONDS * 1000}")
+                if self._stands_by:
+                    say_stands_by(connection)
         return self._connection
 
     @contextlib.contextmanager

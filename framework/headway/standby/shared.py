@@ -16,7 +16,7 @@ class SharedJournal(Source):
     """The lease is read in the database; the journal needs no following."""
 
     def __init__(self, journal: str, log: Any, clock: Callable[[], float] = lasting) -> None:
-        self.lease = LeaseRow(journal)
+        self.lease = LeaseRow(journal, stands_by=True)
         self._journal = journal
         self._log = log
         self._clock = clock
@@ -52,6 +52,7 @@ class SharedJournal(Source):
         if not self.lease.replace(watch.word, word):
             return False
         self._before = watch.word.holder if watch.word is not None else ""
+        self.lease.leads()
         self.free()
         return True
 
