@@ -77,8 +77,8 @@ def needs_a_cluster(arguments: list[str]) -> bool:
     if {"--from-cluster", "--monitor"} & options:
         return True
     asking = (
-        "init", "drive", "give-back", "elastic", "jobs", "top", "when", "priority", "reserve", "serve",
-        "unreserve", "status", "health", "metrics",
+        "init", "drive", "give-back", "elastic", "jobs", "top", "when", "what-if", "priority", "reserve",
+        "serve", "unreserve", "status", "health", "metrics",
     )  # fmt: skip
     if arguments[:1] and arguments[0] in asking:
         return True

@@ -26,6 +26,7 @@ _COMMANDS = {
     "status": ("operate", "status", "Report on the running daemon."),
     "serve": ("operate", "serve", "Serve the page and the interface over HTTP."),
     "health": ("operate", "health", "Look whether all is well: exit code 0, 1 or 2."),
+    "what-if": ("operate", "what_if", "Compare the plan with the same queue under another policy."),
     "metrics": ("operate", "metrics", "Print the daemon's figures, for Prometheus."),
     "token": ("operate", "token", "Make, list, revoke and prune tokens for `headway serve`."),
     "plugins": ("operate", "plugins", "List what is installed, or describe a plugin."),

@@ -143,7 +143,7 @@ def ask_daemon(config_path: Path | None, adapter_files: tuple[Path, ...], reques
     socket, timeout = daemon_of(config_path, adapter_files)
     # A report needs no cycle: a client that waits longer for it waits for a daemon that hangs.
     decides = isinstance(request, Elastic | Reserve | Unreserve | Plugin)
-    reply = ask(socket, request, timeout=timeout + 15.0 if decides else _REPORT_PATIENCE)
+    reply = ask(socket, request, timeout=timeout + 15.0 if decides else _REPORT_PATIENCE + request.takes)
     if reply.outcome in ("refused", "failed"):
         said = "refused" if reply.outcome == "refused" else "no answer"
         raise Failure(f"{said}: {reply.reason}" if reply.reason else said)

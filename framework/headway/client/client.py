@@ -6,14 +6,14 @@ import http.client
 import ssl
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from headway.client.connection import Way, token_of_environment
+from headway.client.connection import JSON, Way, token_of_environment
 from headway.client.events import Event, events_of
 from headway.errors import Failure, UserError
 from headway.inquiry.reports import (
@@ -27,6 +27,7 @@ from headway.inquiry.reports import (
     NodePage,
     PoolList,
     TrialReport,
+    WhatIfReport,
 )
 from headway.journal.starts_report import StartsReport
 from headway.serve.resources import RESOURCES, lists_of
@@ -43,7 +44,6 @@ _SILENT = 60.0
 _PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 #: Answers behind which a stream may be there later.
 _LATER = {429, 502, 503, 504}
-_JSON = "application/json"
 _PATHS = {one.request: one for one in RESOURCES}
 
 
@@ -165,6 +165,17 @@ class Client:
         """When a job that asks for this would start."""
         return self._found(wanted, TrialReport)
 
+    def what_if(
+        self, policy: str, options: Mapping[str, Any] | None = None, *, most: int = 1000
+    ) -> WhatIfReport:
+        """What would become of the jobs that wait under another policy: its name, and its options, as in a
+        configuration. ``most``: jobs that are told one by one. For operators; takes up to 20 s. Raises
+        :class:`Refused` for a policy that a configuration could not have."""
+        body = msgspec.json.encode({"policy": policy, "options": dict(options or {}), "most": most})
+        said = self._asked("POST", "/v1/what-if", body, {"Content-Type": JSON})
+        answer: Answer[WhatIfReport] = _decoded(self._way.url, said, Answer[WhatIfReport])
+        return answer.data
+
     def health(self) -> HealthReport:
         """Whether what must always hold does hold."""
         return self._found(protocol.Health(), HealthReport)
@@ -217,7 +228,7 @@ class Client:
         interface does it no second time. ``key``: default: a new one. :class:`Refused` if it was not done."""
         told = msgspec.to_builtins(request)
         path = _ACTIONS + told.pop("request")
-        headers = {"Content-Type": _JSON, "Idempotency-Key": key if key is not None else uuid.uuid4().hex}
+        headers = {"Content-Type": JSON, "Idempotency-Key": key if key is not None else uuid.uuid4().hex}
         body = msgspec.json.encode(told)
         try:
             said = self._asked("POST", path, body, headers)
@@ -257,7 +268,7 @@ class Client:
             headers["Last-Event-ID"] = str(after)
         with closing(self._way.connection(_SILENT)) as connection:
             try:
-                answer = self._sent(connection, "GET", "/v1/stream", None, headers)
+                answer = self._way.send(connection, self._token, "GET", "/v1/stream", None, headers)
                 if answer.status != 200:
                     raise _refusal(self._way.url, answer.status, answer.read(_MOST))
                 yield from events_of(iter(lambda: answer.readline(_MOST), b""))
@@ -274,7 +285,7 @@ class Client:
     ) -> bytes:
         with closing(self._way.connection(self._timeout)) as connection:
             try:
-                answer = self._sent(connection, method, path, body, headers or {})
+                answer = self._way.send(connection, self._token, method, path, body, headers or {})
                 said = answer.read(_MOST + 1)
             except TimeoutError as error:
                 raise Failure(f"{self._way.url}: no answer within {self._timeout:g} s") from error
@@ -285,19 +296,6 @@ class Client:
         if len(said) > _MOST:
             raise Failure(f"{self._way.url}: the answer has more than {_MOST} bytes")
         return said
-
-    def _sent(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: dict[str, str],
-    ) -> http.client.HTTPResponse:
-        if self._token:
-            headers = {**headers, "Authorization": f"Bearer {self._token}"}
-        connection.request(method, self._way.prefix + path, body, {"Accept": _JSON, **headers})
-        return connection.getresponse()
 
 
 def _decoded(url: str, said: bytes, shape: Any) -> Any:

@@ -6,6 +6,7 @@ import http.client
 import os
 import socket
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from headway.errors import UserError
 
 #: The token, or a file that has it.
 TOKEN, TOKEN_FILE = "HEADWAY_TOKEN", "HEADWAY_TOKEN_FILE"
+JSON = "application/json"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -78,6 +80,20 @@ class Way:
         if self.tls is not None:
             return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.tls)
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
+    def send(
+        self,
+        connection: http.client.HTTPConnection,
+        token: str,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+    ) -> http.client.HTTPResponse:
+        """The answer to a request for JSON; raises what ``connection`` does. ``token``: "": none is sent."""
+        known = {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request(method, self.prefix + path, body, {"Accept": JSON, **headers, **known})
+        return connection.getresponse()
 
 
 def token_of_environment() -> str:

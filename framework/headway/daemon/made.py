@@ -25,6 +25,7 @@ from headway.daemon.clock import RunClock
 from headway.daemon.leadership import new_name, next_epoch, own_epoch, saved
 from headway.daemon.memory import remembered, states_at_the_end, states_now
 from headway.daemon.notifying import Life
+from headway.daemon.other_policy import ConfiguredPolicies
 from headway.daemon.standing import ALONE, Standing
 from headway.daemon.users import Users
 from headway.engine import Engine, Stopped
@@ -181,6 +182,7 @@ def make_run(
         users = Users(
             config, adapter, cluster.name, list(plugins.by_name), clock, meter, log, tell_time=tell_time,
             letters=post.counts, leadership=standing.leadership,
+            policies=ConfiguredPolicies(config, catalogue, configs, plugins, adapter.capabilities, tell_time),
             before=before.users if before is not None else None, on_turn=on_turn,
         )  # fmt: skip
         made.pop_all()

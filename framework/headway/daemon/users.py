@@ -24,6 +24,7 @@ from headway.service.limits import Allowance, Limits
 from headway.service.plans_over_time import PlansOverTime
 from headway.service.protocol import Leadership, LetterCounts, Report
 from headway.service.server import Bound
+from headway.service.what_if import OtherPolicies, WhatIfs
 
 
 class Users:
@@ -42,13 +43,14 @@ class Users:
         tell_time: Callable[[float], str],
         letters: Callable[[], LetterCounts] = LetterCounts,
         leadership: Callable[[], Leadership] = Leadership,
+        policies: OtherPolicies | None = None,
         before: Users | None = None,
         on_turn: Callable[[], None] = lambda: None,
     ) -> None:
         """Binds the socket at once, unless the run ``before`` has it and leaves it to this run.
         ``tell_time`` writes a time for a person; ``letters`` counts what became of letters to users;
-        ``leadership`` says which of two daemons this is; ``on_turn`` is called each time that the loop goes
-        on.
+        ``leadership`` says which of two daemons this is; ``policies`` makes schedulers for
+        what-ifs; ``on_turn`` is called each time that the loop goes on.
 
         Raises :class:`HeadwayError` if a socket that is configured cannot be bound; a default that cannot
         be used costs the socket, not the daemon.
@@ -64,8 +66,9 @@ class Users:
         )
         meter.on_start = self.measures.start_took
         self.inbox = self._made(
-            config, adapter, cluster, plugins, clock, meter, tell_time, letters, leadership, on_turn
-        )
+            config, adapter, cluster, plugins, clock, meter, tell_time, letters, leadership, policies,
+            on_turn,
+        )  # fmt: skip
         if path is None:
             return
         if before is not None and before.leaves_to(self):
@@ -88,6 +91,7 @@ class Users:
         tell_time: Callable[[float], str],
         letters: Callable[[], LetterCounts],
         leadership: Callable[[], Leadership],
+        policies: OtherPolicies | None,
         on_turn: Callable[[], None],
     ) -> Inbox:
         """Where requests wait, with what answers them."""
@@ -116,6 +120,7 @@ class Users:
             outages=adapter.outages, oddities=adapter.oddities, starts_waiting=adapter.starts_waiting,
             watts=adapter.measured_watts, latencies=meter.summary, letters=letters,
             leadership=leadership, full_job_id=answers.full_job_id, answers=answers, figures=figures,
+            what_ifs=WhatIfs(policies, clock),
         )  # fmt: skip
 
     def leaves_to(self, other: Users) -> bool:

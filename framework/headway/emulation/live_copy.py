@@ -17,11 +17,11 @@ import msgspec
 
 from headway.adapter import ClusterAdapter
 from headway.events import DatasetCopying, Event, in_order
-from headway.model import ClusterDescription, Dependency, JobDescription
+from headway.model import ClusterDescription
 from headway.model.sites import Replica
 from headway.state import Job, State
-from headway.state.dependencies import is_met
 from headway.state.records import ON_NODES, submission
+from headway.state.retold import cluster_now, description_now
 from headway.workload.jobs import Begun, TraceJob
 
 
@@ -66,37 +66,10 @@ def _on_their_way(described: ClusterDescription, now: float) -> list[Event]:
     ]
 
 
-def cluster_now(described: ClusterDescription, state: State) -> ClusterDescription:
-    """The cluster with the pools, nodes, reservations and licences that it has now."""
-    nodes = state.nodes
-    return msgspec.structs.replace(
-        described,
-        pools=tuple(pool.description for pool in state.pools.values()),
-        nodes=tuple(
-            msgspec.structs.replace(node, available=bool(nodes.available[nodes.index[name]]))
-            for name, node in nodes.descriptions.items()
-        ),
-        reservations=tuple(state.reservations.values()),
-        licences=tuple(state.licences.total.items()) if state.licences is not None else (),
-    )
-
-
 def _trace(state: State, job: Job) -> TraceJob:
     """The job as it is now, to run for its estimate; for what it has done, if it is on its way out."""
     runtime = job.done(state.now) if job.leaving else job.request.walltime
     return TraceJob(description_now(state, job), runtime)
-
-
-def description_now(state: State, job: Job) -> JobDescription:
-    """Its description, with what it still waits for."""
-    return msgspec.structs.replace(job.description, held=job.held, dependencies=_unmet(state, job))
-
-
-def _unmet(state: State, job: Job) -> tuple[Dependency, ...]:
-    """The dependencies that keep a job waiting."""
-    description = job.description
-    unmet = tuple(each for each in description.dependencies if not is_met(state, job, each))
-    return () if description.any_dependency and len(unmet) < len(description.dependencies) else unmet
 
 
 def begun_now(state: State, job: Job) -> Begun:

@@ -426,3 +426,71 @@ class HealthReport(msgspec.Struct, frozen=True, tag="health", tag_field="found")
     @property
     def well(self) -> bool:
         return all(check.ok for check in self.checks)
+
+
+class CourseReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is foreseen under one policy, if no other job comes and all run as long as they are planned
+    with."""
+
+    #: All enabled plugins, in order.
+    plugins: tuple[str, ...]
+    #: The waiting jobs whose start is known.
+    starts: int
+    #: Up to when it is known (absolute seconds); None: to the end, so that a job without a start never starts
+    #: by itself.
+    known_until: float | None = None
+    #: Why no further; "": it is known to the end.
+    ended: str = ""
+    #: Wait from the submission to the start of the jobs whose start is known under both policies, seconds;
+    #: None: there is none.
+    mean_wait: float | None = None
+    median_wait: float | None = None
+    #: Processors that are busy until :attr:`WhatIfReport.until`, as a share of those that are usable now;
+    #: None: there are none, or it is no time.
+    use: float | None = None
+
+
+class ForeseenJob(msgspec.Struct, frozen=True, omit_defaults=True):
+    """When a job that waits would start under either policy (absolute seconds)."""
+
+    id: str
+    pool: str
+    user: str
+    processors: int
+    submitted: float
+    #: As the daemon goes on; None: not known, or never.
+    present: float | None = None
+    #: Under the other policy; None: not known, or never.
+    other: float | None = None
+
+
+class UseOverTime(msgspec.Struct, frozen=True):
+    """The share of processors that are busy under either policy, in spans of equal length."""
+
+    #: The middle of each span (absolute seconds).
+    times: tuple[float, ...] = ()
+    present: tuple[float, ...] = ()
+    other: tuple[float, ...] = ()
+
+
+class WhatIfReport(msgspec.Struct, frozen=True, omit_defaults=True, tag="what-if", tag_field="found"):
+    """What would become of the jobs that wait now under another policy, beside what is planned."""
+
+    policy: str
+    #: From when on it is foreseen (absolute seconds).
+    now: float
+    present: CourseReport
+    other: CourseReport
+    #: The jobs that wait now; of these, those that start earlier, later, or within a second of it under the
+    #: other policy, and those of which that is not known.
+    waiting: int
+    earlier: int = 0
+    later: int = 0
+    same: int = 0
+    unknown: int = 0
+    #: Up to when both are known, or all of these jobs have started (absolute seconds).
+    until: float | None = None
+    use: UseOverTime = UseOverTime()
+    #: Jobs in the order in which the daemon serves them, and how many are left out behind them.
+    jobs: tuple[ForeseenJob, ...] = ()
+    left_out: int = 0

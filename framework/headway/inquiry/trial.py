@@ -1,7 +1,7 @@
 """When a job would start that is not submitted: the scheduler is given the job, and its plan is read.
 
 This uses a scheduler up: what is tried here must be a copy that nothing else needs
-(:mod:`headway.service.snapshots`). In return the answer is the scheduler's own, whatever plugins are enabled:
+(:mod:`headway.service.apart`). In return the answer is the scheduler's own, whatever plugins are enabled:
 predictions, order, limits, bookings, reservations and vetoes count as they would.
 
 Where the step makes no start and no booking for the job, because the policy books only some jobs, time goes
@@ -17,15 +17,15 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from headway.decisions import Annotate, Decision, Start, Tell
-from headway.events import Event, JobEnded, JobStarted, JobSubmitted
+from headway.decisions import Decision, Start
+from headway.events import JobSubmitted
+from headway.inquiry.going_on import steps_from
 from headway.inquiry.inquiry import Inquiry
 from headway.inquiry.reports import TrialReport
 from headway.inquiry.waiting import why_in_queue, why_outside
 from headway.model import JobDescription, Placement
-from headway.resources.profile import next_after
 from headway.scheduler import Scheduler
-from headway.state import Job, State, Status
+from headway.state import Job, Status
 from headway.state.choices import facing_pool, pools_of
 from headway.state.queues import place_of
 from headway.view.holes import planned
@@ -33,10 +33,6 @@ from headway.view.owed import all_of_them
 
 _INF = math.inf
 _LAST_NUMBER = re.compile(r"[0-9]{1,18}(?=[^0-9]*\Z)")
-
-
-class OutOfTime(BaseException):
-    """The time for an answer is over; no plugin's mistake, so no :class:`Exception`."""
 
 
 def next_id(scheduler: Scheduler) -> str:
@@ -63,7 +59,8 @@ def trial(
     inquiry: Inquiry, now: float, description: JobDescription, found: Callable[[TrialReport], None]
 ) -> None:
     """Submit a job to the inquiry's scheduler at ``now`` and see when it starts. ``found`` is told what is
-    known so far, each time better; the last is the answer. :class:`OutOfTime` may end it at any moment."""
+    known so far, each time better; the last is the answer.
+    :class:`headway.inquiry.going_on.OutOfTime` may end it at any moment."""
     scheduler = inquiry.scheduler
     decisions = scheduler.step(now, [JobSubmitted(now, description)])
     state = scheduler.state
@@ -143,48 +140,15 @@ def _started(
 def _foresee(
     inquiry: Inquiry,
     job: Job,
-    decisions: Sequence[Decision],
+    made: Sequence[Decision],
     so_far: TrialReport,
     found: Callable[[TrialReport], None],
 ) -> None:
     """Let time go on until the job starts, or what follows cannot be known."""
-    scheduler, state = inquiry.scheduler, inquiry.scheduler.state
-    now = state.now
-    while all(isinstance(one, Start | Annotate | Tell) for one in decisions):
-        news: list[Event] = []
-        for one in decisions:
-            if isinstance(one, Start):
-                news.append(JobStarted(now, one.job_id, one.placement, one.tier, pool=one.pool))
-        if not news:
-            moment = _next_moment(scheduler)
-            if moment == _INF:
-                return
-            now = max(moment, now)
-            news = [JobEnded(now, other.id) for other in _over(state, now)]
-        decisions = scheduler.step(now, news)
+    for now, decisions in steps_from(inquiry.scheduler, made):
         if (start := _start_of(decisions, job)) is not None:
             found(_started(inquiry, so_far, job, start, now, "foreseen"))
             return
         if job.status is Status.ENDED:
             return
         found(replace(so_far, not_before=now))
-
-
-def _next_moment(scheduler: Scheduler) -> float:
-    """When a job ends as planned or the scheduler has something to do; infinity: never."""
-    state = scheduler.state
-    ends = [domain.running[0][0] for domain in state.domains.values() if domain.running]
-    due = scheduler.next_wakeup()
-    # What outlives its time ends at any moment.
-    return max(min([*ends, _INF if due is None else due]), next_after(state.now))
-
-
-def _over(state: State, now: float) -> list[Job]:
-    """The jobs that end by now as planned."""
-    over: dict[str, Job] = {}
-    for domain in state.domains.values():
-        for end, _, _, job in domain.running:
-            if end > now:
-                break
-            over[job.id] = job
-    return list(over.values())

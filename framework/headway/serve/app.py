@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from headway.errors import Failure
 from headway.serve.actions import ACTIONS, Replays, actor
+from headway.serve.answers import told
 from headway.serve.asking import Gatekeeper, known
 from headway.serve.guard import LOCAL, Guard
 from headway.serve.openapi import Self, description
@@ -24,26 +25,13 @@ from headway.serve.resources import RESOURCES, Resource, request_of
 from headway.serve.scraping import scraper
 from headway.serve.source import Source
 from headway.serve.streams import Seats, Streams, streamer
-from headway.service.protocol import Reply
+from headway.serve.what_if import PATH as WHAT_IF
+from headway.serve.what_if import asker
 
 #: What version 1 promises: fields are added, none is taken away or changes its meaning.
 VERSION = "/v1"
 #: The page, which needs no other host.
 PAGE = Path(__file__).parent / "page"
-#: What became of a question -> status code.
-_CODES = {"accepted": 200, "unknown": 404, "refused": 403, "failed": 503}
-
-
-class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is sent for a resource."""
-
-    #: The time of the cycle that this is the state after (absolute seconds).
-    as_of: float | None
-    data: msgspec.Raw
-    #: What is missing, or may be; "" if nothing is.
-    remark: str = ""
-    #: Since when the daemon has not answered (absolute seconds), if this is the last that is known of it.
-    silent_since: float | None = None
 
 
 def make_app(
@@ -65,6 +53,7 @@ def make_app(
     routes += [
         Route(action.path, actor(action, source, gatekeeper, replays), methods=["POST"]) for action in ACTIONS
     ]
+    routes.append(Route(WHAT_IF, asker(source, gatekeeper), methods=["POST"]))
     routes.append(Route("/self", _self(gatekeeper), methods=["GET"]))
     routes.append(Route("/openapi.json", _describe, methods=["GET"]))
     if isinstance(source, Streams):
@@ -93,7 +82,7 @@ def _reader(
             reply = await source.ask(asked, caller)
         except Failure as error:
             return problem(503, str(error))
-        return _told(reply)
+        return told(reply)
 
     return read
 
@@ -110,14 +99,6 @@ def _self(gatekeeper: Gatekeeper) -> Callable[[Request], Awaitable[Response]]:
 
 async def _describe(request: Request) -> Response:
     return Response(description(VERSION), media_type="application/json")
-
-
-def _told(reply: Reply) -> Response:
-    found = next((one for one in (reply.found, reply.status, reply.metrics) if one is not None), None)
-    if reply.outcome != "accepted" or found is None:
-        return problem(_CODES.get(reply.outcome, 503), reply.reason)
-    data = msgspec.Raw(msgspec.json.encode(found))
-    return json(Answer(reply.as_of, data, reply.reason, reply.silent_since))
 
 
 async def _said(request: Request, error: Exception) -> Response:

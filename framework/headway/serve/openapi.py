@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from headway.inquiry.reports import WhatIfReport
 from headway.serve.actions import ACTIONS, KEY_HEADER, Action
 from headway.serve.problems import TITLES, Problem
 from headway.serve.resources import RESOURCES, Listed, Resource, lists_of
+from headway.serve.what_if import ABOUT, PATH, WhatIfBody
 from headway.service.protocol import Outcome
 from headway.version import __version__
 
@@ -19,6 +21,7 @@ _REFERENCE = "#/components/schemas/{name}"
 #: Codes that any resource may answer.
 _OF_READS = (400, 401, 403, 404, 421, 503)
 _OF_ACTIONS = (400, 401, 403, 409, 413, 415, 421, 503)
+_OF_WHAT_IF = (400, 401, 403, 413, 415, 421, 503)
 _PROMISE = (
     "Version 1: fields, resources and parameters are added; none is taken away or changes its meaning. "
     "Programs ignore fields that they do not know. Texts for people (remark, detail, reason, sentences) may "
@@ -41,8 +44,8 @@ def description(version: str) -> bytes:
 
 def document(version: str) -> Schema:
     """The same as an object."""
-    shapes = list(dict.fromkeys([*(one.shape for one in RESOURCES), Outcome, Problem, Self]))
-    requests = [*(one.request for one in RESOURCES), *(one.request for one in ACTIONS)]
+    shapes = list(dict.fromkeys([*(one.shape for one in RESOURCES), WhatIfReport, Outcome, Problem, Self]))
+    requests = [*(one.request for one in RESOURCES), *(one.request for one in ACTIONS), WhatIfBody]
     refs, components = msgspec.json.schema_components([*shapes, *requests], ref_template=_REFERENCE)
     ref_of = dict(zip([*shapes, *requests], refs, strict=True))
     fields = {kind: components[kind.__name__] for kind in requests}
@@ -51,6 +54,7 @@ def document(version: str) -> Schema:
         paths[version + resource.path] = {"get": _read(resource, fields[resource.request], ref_of)}
     for action in ACTIONS:
         paths[version + action.path] = {"post": _action(action, ref_of)}
+    paths[version + PATH] = {"post": _what_if(ref_of)}
     paths[f"{version}/self"] = {"get": _self(ref_of[Self])}
     paths[f"{version}/stream"] = {"get": _stream()}
     paths[f"{version}/openapi.json"] = {"get": _itself()}
@@ -85,14 +89,29 @@ def _read(resource: Resource, fields: Mapping[str, Any], ref_of: Mapping[Any, Sc
         for name, schema in fields["properties"].items()
         if name != "request"
     ]
-    answer = {
+    answer = _answer(ref_of[resource.shape])
+    name = "_".join(part.strip("{}") for part in resource.path.strip("/").split("/"))
+    return {
+        "operationId": f"read_{name}",
+        "summary": resource.about,
+        "parameters": parameters,
+        "responses": {
+            "200": _content(resource.about, answer),
+            **_problems(_OF_READS),
+        },
+    }
+
+
+def _answer(shape: Schema) -> Schema:
+    """What is sent for a question."""
+    return {
         "type": "object",
         "properties": {
             "as_of": {
                 "type": ["number", "null"],
                 "description": "the time of the cycle that this is the state after, absolute seconds",
             },
-            "data": ref_of[resource.shape],
+            "data": shape,
             "remark": {"type": "string", "description": "what is missing, or may be"},
             "silent_since": {
                 "type": ["number", "null"],
@@ -101,13 +120,19 @@ def _read(resource: Resource, fields: Mapping[str, Any], ref_of: Mapping[Any, Sc
         },
         "required": ["as_of", "data"],
     }
-    name = "_".join(part.strip("{}") for part in resource.path.strip("/").split("/"))
+
+
+def _what_if(ref_of: Mapping[Any, Schema]) -> Schema:
     return {
-        "operationId": f"read_{name}",
-        "summary": resource.about,
-        "parameters": parameters,
-        "responses": {"200": _content(resource.about, answer), **_problems(_OF_READS)},
+        "operationId": "what_if",
+        "summary": ABOUT,
+        "requestBody": _body(ref_of[WhatIfBody]),
+        "responses": {"200": _content(ABOUT, _answer(ref_of[WhatIfReport])), **_problems(_OF_WHAT_IF)},
     }
+
+
+def _body(schema: Schema) -> Schema:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
 def _in_query(listed: Listed | None, schema: Schema) -> Schema:
@@ -132,10 +157,7 @@ def _action(action: Action, ref_of: Mapping[Any, Schema]) -> Schema:
                 "schema": {"type": "string", "maxLength": 128},
             }
         ],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": ref_of[action.request]}},
-        },
+        "requestBody": _body(ref_of[action.request]),
         "responses": {
             "200": _content("It was done, or a part of it.", outcome),
             "202": _content("It waits.", outcome),

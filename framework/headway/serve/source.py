@@ -65,13 +65,13 @@ class DaemonSource:
             mine = self._of_users.get(caller.user)
             if mine is None:
                 mine = self._of_users[caller.user] = asyncio.Semaphore(self.of_one)
-            async with asyncio.timeout(self.timeout), mine, self._turns:
+            async with asyncio.timeout(self.timeout + request.takes), mine, self._turns:
                 operator = "operator" in caller.scopes
                 return await self._asked(
                     request if caller.itself else OnBehalf(caller.user, request, operator)
                 )
         except TimeoutError as error:
-            raise Failure(f"the daemon does not answer within {self.timeout:g} s") from error
+            raise Failure(f"the daemon does not answer within {self.timeout + request.takes:g} s") from error
         except OSError as error:
             raise Failure(f"the daemon at {self.socket} went away: {error.strerror or error}") from error
 

@@ -42,6 +42,7 @@ from headway.service.outbox import Outbox
 from headway.service.peer import Peer
 from headway.service.protocol import Leadership, LetterCounts, OddityReport, OutageReport, Reply, Report
 from headway.service.snapshots import Snapshots
+from headway.service.what_if import WhatIfs
 
 #: Requests that wait, at most.
 MAX_WAITING = 1000
@@ -75,6 +76,7 @@ class Inbox:
         full_job_id: Callable[[str], str] = str,
         answers: Answers | None = None,
         snapshots: Snapshots | None = None,
+        what_ifs: WhatIfs | None = None,
         feed: Feed | None = None,
         figures: Figures | None = None,
     ) -> None:
@@ -85,11 +87,11 @@ class Inbox:
         of letters to users, ``latencies`` how long the cluster takes, asked on the scheduler's thread;
         ``leadership`` which of two daemons it is; ``full_job_id`` completes an id that a user names;
         ``answers`` makes the answers to questions, ``snapshots`` those to questions about jobs that are not
-        submitted; ``feed`` tells programs that follow the daemon; ``figures`` makes metrics."""
+        submitted, ``what_ifs`` those to questions about other policies; ``feed`` tells programs that follow
+        the daemon; ``figures`` makes metrics."""
         self._answers = answers if answers is not None else Answers()
-        if snapshots is None:
-            snapshots = Snapshots(clock, tell_time=self._answers.tell_time)
-        self._snapshots = snapshots
+        self._snapshots = snapshots or Snapshots(clock, tell_time=self._answers.tell_time)
+        self._what_ifs = what_ifs or WhatIfs(clock=clock)
         self._feed = feed if feed is not None else Feed()
         #: There is news for a program that follows.
         self.has_news: Callable[[], None] = _nobody_waits
@@ -245,6 +247,10 @@ class Inbox:
                 if not self._questions:
                     return
                 question, peer, future = self._questions.popleft()
+            if isinstance(question, protocol.WhatIf):
+                # Its asker may give it up while it is being worked out.
+                self._what_ifs.ask(question, peer, scheduler, future)
+                continue
             if not future.set_running_or_notify_cancel():
                 continue
             if isinstance(question, protocol.When):
@@ -330,6 +336,7 @@ class Inbox:
             future.set_result(Reply("failed", "the daemon ended while it served the request"))
         self._taken.clear()
         self._snapshots.close()
+        self._what_ifs.close()
         self._feed.give_up("the daemon ends")
 
 

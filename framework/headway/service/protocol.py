@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from headway.inquiry.reports import (
     ReservationPage,
     SoonerReport,
     TrialReport,
+    WhatIfReport,
 )
 from headway.journal.latency_summary import LatencySummary
 from headway.journal.starts_report import StartsReport
@@ -46,6 +47,9 @@ _PAGE = 100
 
 class _Request(msgspec.Struct, frozen=True, tag_field="request", tag=str.lower, forbid_unknown_fields=True):
     """What all requests share."""
+
+    #: Seconds that the answer may take beside those that any answer may take.
+    takes: ClassVar[float] = 0.0
 
 
 class Elastic(_Request, frozen=True):
@@ -199,6 +203,19 @@ class When(_Wanted, frozen=True):
     smaller: bool = True
 
 
+class WhatIf(_Request, frozen=True):
+    """What would become of the jobs that wait under another policy. For operators; one at a time."""
+
+    takes: ClassVar[float] = 30.0
+
+    #: As a configuration has it among its plugins.
+    policy: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    #: Its options: an object in JSON, which is checked as those of a configuration.
+    options: Annotated[str, msgspec.Meta(max_length=12 * 1024)] = ""
+    #: Jobs that are told one by one, at most.
+    most: Annotated[int, msgspec.Meta(ge=0, le=5000)] = 1000
+
+
 #: Requests that change nothing and need no cycle: the scheduler answers them between two steps.
 Question = (
     Explain
@@ -212,6 +229,7 @@ Question = (
     | Starts
     | Holes
     | When
+    | WhatIf
     | Health
     | PluginQuestion
 )
@@ -368,6 +386,7 @@ Found = (
     | StartsReport
     | HoleList
     | TrialReport
+    | WhatIfReport
     | HealthReport
     | Told
 )

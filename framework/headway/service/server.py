@@ -334,7 +334,7 @@ class Server:
         if isinstance(request, protocol.Follow):
             self._follow(client, speaker, operator=operator, may=speaks)
             return
-        client.deadline = time.monotonic() + self._timeout
+        client.deadline = time.monotonic() + self._timeout + request.takes
         client.future = self._inbox.ask(request, Peer(user, operator))
         if not isinstance(request, protocol.AtOnce | protocol.Question):
             through = {"through": speaker} if speaks and who is user else {}

@@ -1,22 +1,18 @@
 """Answers that need a scheduler of their own: a copy of the daemon's, in a process that was forked off it.
 
 What would become of a job that is not submitted is known once the scheduler has been given the job, and a
-step cannot be taken back: plugins have state of their own. So the scheduler's thread forks. The forked
-process has the whole scheduler as it was after its last step, shares its memory until one of both writes, and
-closes everything that leads out: sockets, the journal, the log. It forks again for each job that is tried,
-so that each trial begins with the scheduler as it was. The daemon's scheduler sees nothing of all this.
+step cannot be taken back: plugins have state of their own. So the scheduler's thread forks
+(:mod:`headway.service.apart`). The forked process forks again for each job that is tried, so that each trial
+begins with the scheduler as it was.
 
  scheduler's thread:  fork, not more often than every 50 times as long as a fork takes
  thread `trials`:     a trial's words to the process, its answer back; ends what takes too long
  forked process:      for each trial a process of its own, which ends after :data:`SECONDS`
-
-A forked process has no other threads, so it takes no lock of theirs: it computes, and writes to one pipe.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import queue
 import resource
@@ -24,20 +20,18 @@ import signal
 import socket
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import msgspec
 
+from headway.inquiry.going_on import OutOfTime
 from headway.inquiry.inquiry import Inquiry, seen_by
 from headway.inquiry.reports import TrialReport
-from headway.inquiry.trial import OutOfTime
 from headway.scheduler import Scheduler, plain_clock
-from headway.service import protocol
+from headway.service import apart, protocol
 from headway.service.peer import Peer
 from headway.service.protocol import Reply, When
 from headway.service.trying import earlier, smaller, try_out
@@ -45,7 +39,6 @@ from headway.service.trying import earlier, smaller, try_out
 #: Seconds of wall time for one answer, and how much longer the process may take before it is ended.
 SECONDS = 1.7
 _GRACE = 2.0
-_AGAIN = 0.1
 #: Of this time, the most that the whole request takes, if smaller requests are to be tried, and that each of
 #: these takes.
 _WHOLE, _EACH = 0.6, 0.15
@@ -216,49 +209,20 @@ def fork(scheduler: Scheduler, seconds: float, tell_time: Callable[[float], str]
     """Fork a process that answers trials. Raises :class:`OSError` if none can be made."""
     ours, theirs = socket.socketpair()
     began = perf_counter()
-    with warnings.catch_warnings():
-        # Python warns of locks of other threads; the process takes none.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            pid = os.fork()
-        except OSError:
-            ours.close()
-            theirs.close()
-            raise
+    try:
+        pid = apart.fork()
+    except OSError:
+        ours.close()
+        theirs.close()
+        raise
     if not pid:
-        _alone(lambda: _serve_trials(scheduler, theirs, seconds, tell_time), theirs.fileno())
+        apart.alone(lambda: _serve_trials(scheduler, theirs, seconds, tell_time), theirs.fileno())
     theirs.close()
     done = perf_counter()
     return Snapshot(
         pid, ours, scheduler.cycles, scheduler.state.now, done, done + max(1.0, _PAUSE * (done - began)),
         done - began,
     )  # fmt: skip
-
-
-def _alone(work: Callable[[], object], keep: int) -> None:
-    """In a forked process: do the work with nothing open but ``keep``, and end."""
-    try:
-        # Nothing is collected, so nothing of the daemon's is closed or written twice.
-        gc.disable()
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        null = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):
-            os.dup2(null, standard)
-        for name in os.listdir("/proc/self/fd"):
-            if int(name) > 2 and int(name) != keep:
-                with contextlib.suppress(OSError):
-                    os.close(int(name))
-        with contextlib.suppress(OSError):
-            os.nice(5)
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            # If memory is short, not the daemon goes.
-            file.write("1000")
-        work()
-    finally:
-        os._exit(0)
 
 
 def _serve_trials(
@@ -297,7 +261,7 @@ def _in_a_process(inquiry: Inquiry, asked: Asked, seconds: float) -> Reply:
     inlet, outlet = os.pipe()
     pid = os.fork()
     if not pid:
-        _alone(lambda: _try(inquiry, asked, outlet, seconds), outlet)
+        apart.alone(lambda: _try(inquiry, asked, outlet, seconds), outlet)
     os.close(outlet)
     with os.fdopen(inlet, "rb") as answers:
         # What was said last is the answer; its last line may be cut.
@@ -308,13 +272,7 @@ def _in_a_process(inquiry: Inquiry, asked: Asked, seconds: float) -> Reply:
 
 def _try(inquiry: Inquiry, asked: Asked, outlet: int, seconds: float) -> None:
     """Write answers, each better than the one before, until the time is over."""
-
-    def over(*_: Any) -> None:
-        raise OutOfTime
-
-    signal.signal(signal.SIGALRM, over)
-    # Again and again: a plugin may have caught it.
-    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    apart.end_by_alarm(seconds)
     most = int(seconds + _GRACE) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     with contextlib.suppress(OutOfTime):
@@ -323,10 +281,5 @@ def _try(inquiry: Inquiry, asked: Asked, outlet: int, seconds: float) -> None:
             asked.wanted,
             asked.user,
             asked.now,
-            lambda reply: _write(outlet, protocol.write(reply)),
+            lambda reply: apart.write_all(outlet, protocol.write(reply)),
         )
-
-
-def _write(outlet: int, text: bytes) -> None:
-    while text:
-        text = text[os.write(outlet, text) :]

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from headway import events as ev
-from headway.emulation.live_copy import begun_now, cluster_now, description_now
+from headway.emulation.live_copy import begun_now
 from headway.errors import UserError
 from headway.journal import CycleRecord, Journal, RunRecord
 from headway.journal.latencies import Latencies, LatencyMeter
@@ -25,6 +25,7 @@ from headway.model import ClusterDescription, JobDescription, Placement
 from headway.model.modes import Mode
 from headway.state import State
 from headway.state.records import ON_NODES
+from headway.state.retold import cluster_now, description_now
 from headway.workload.jobs import Begun
 
 #: Seconds: batch systems list ended jobs for longer than this, so a short gap need not hide any.

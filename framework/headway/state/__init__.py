@@ -28,8 +28,8 @@ Each file holds one idea, and calls only files that stand above it here:
     pools that share nodes;
 ``plain``, ``lifecycle``, ``running``, ``frequency``, ``capacity``, ``silence``
     how plain jobs come and go; what each event does to jobs, pools and nodes; clusters that do not answer;
-``fold``, ``state``
-    which function handles which event, and the whole.
+``fold``, ``state``, ``retold``
+    which function handles which event, and the whole; a state told anew to another scheduler.
 """
 
 from __future__ import annotations

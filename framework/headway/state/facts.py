@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.energy import EnergyModel
-from headway.model import ClusterDescription, JobDescription, Placement, Reservation
+from headway.model import ClusterDescription, JobDescription, Placement, Reservation, SitePolicy
 from headway.resources import NodeTable
 from headway.state.barred import Barred
 from headway.state.catalogue import Catalogue
@@ -57,6 +57,8 @@ class Facts:
         self.licences: Licences | None = None
         #: Which site of a federation has which dataset; None: no sites are configured.
         self.catalogue = Catalogue(cluster.sites) if cluster.sites is not None else None
+        #: What the batch system said last of its site's policy; None: nothing.
+        self.site_policy: SitePolicy | None = None
         #: Clusters that do not answer, by name (of a single one ""), and since when
         #: (:mod:`headway.state.silence`).
         self.silent: dict[str, float] = {}

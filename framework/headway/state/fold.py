@@ -14,6 +14,11 @@ def nothing(state: Facts, event: ev.Event) -> None:
     """News that only plugins care about."""
 
 
+def policy_changed(state: Facts, event: ev.SitePolicyChanged) -> None:
+    """The batch system says what its site's policy is. Plugins go by it; the state remembers it."""
+    state.site_policy = event.policy
+
+
 #: What each event does to the state.
 HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.JobSubmitted: lifecycle.submitted,
@@ -55,7 +60,7 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.PluginAsked: nothing,
     ev.NodeFrequencyChanged: nothing,
     ev.PartitionChanged: nothing,
-    ev.SitePolicyChanged: nothing,
+    ev.SitePolicyChanged: policy_changed,
     ev.Tick: nothing,
 }
 

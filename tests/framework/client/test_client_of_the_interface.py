@@ -139,7 +139,7 @@ def test_actions(connect: Connect) -> None:
 def test_an_action_without_an_answer_is_sent_again_and_done_once(connect: Connect, mocker: Any) -> None:
     told = Told(p.Reply("accepted", "done"))
     cluster = connect(told)
-    real, lost = cluster._sent, []
+    real, lost = Way.send, []
 
     def loses_the_first(*asked: Any) -> Any:
         answer = real(*asked)
@@ -148,7 +148,7 @@ def test_an_action_without_an_answer_is_sent_again_and_done_once(connect: Connec
             raise ConnectionResetError("lost")
         return answer
 
-    mocker.patch.object(cluster, "_sent", loses_the_first)
+    mocker.patch.object(Way, "send", loses_the_first)
     assert cluster.elastic("7", "ET", 60.0).reason == "done"
     assert lost and len(told.asked) == 1
 

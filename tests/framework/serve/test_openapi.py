@@ -99,7 +99,12 @@ def test_parameters_are_those_of_the_path(path: str, method: str, operation: dic
 def test_it_is_of_every_resource_and_action() -> None:
     described = {(path.removeprefix("/v1"), method) for path, method, _ in OPERATIONS}
     there = {(one.path, "get") for one in RESOURCES} | {(one.path, "post") for one in ACTIONS}
-    assert described == there | {("/self", "get"), ("/stream", "get"), ("/openapi.json", "get")}
+    assert described == there | {
+        ("/what-if", "post"),
+        ("/self", "get"),
+        ("/stream", "get"),
+        ("/openapi.json", "get"),
+    }
 
 
 def test_everybody_may_read_it() -> None:
