@@ -138,7 +138,26 @@ class Site:
                     "main", "planned", self.now + 600, None, (("n00000", 8),), 4, 4, "booking",
                     "Processors are kept for it.", ("1",), "physics", "normal", (smaller,),
                 )  # fmt: skip
+            case p.WhatIf():
+                return self.what_if(request.policy)
         return None
+
+    def what_if(self, policy: str) -> r.WhatIfReport:
+        waiting = [job for job in self.jobs if job.status == "pending"]
+        jobs = tuple([
+            r.ForeseenJob(
+                job.id, "main", job.user, job.processors, job.submitted, self.now + 600 + 60 * at,
+                None if at == 2 else self.now + 600 if at % 2 else self.now + 900,
+            )
+            for at, job in enumerate(waiting)
+        ])  # fmt: skip
+        times = tuple([self.now + 30 * at for at in range(120)])
+        return r.WhatIfReport(
+            policy, self.now, r.CourseReport(("fcfs", "first-fit"), 3, None, "", 7200.0, 3600.0, 0.71),
+            r.CourseReport((HOSTILE, "first-fit"), 2, self.now + 900, HOSTILE, 60.0, 60.0, 0.83),
+            len(jobs), 1, 1, 0, 1, self.now + 900,
+            r.UseOverTime(times, (0.71,) * 120, tuple([0.9 - 0.001 * at for at in range(120)])), jobs, 7,
+        )  # fmt: skip
 
     def explained(self, job: r.JobReport) -> p.Explained:
         change = r.PlanChange(self.now - 300, self.now + 600)

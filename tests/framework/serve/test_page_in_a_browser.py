@@ -20,7 +20,7 @@ from headway.serve.source import Caller
 
 pytestmark = [pytest.mark.browser, pytest.mark.waits]
 AXE = Path(axe_core_python.__file__).parent / "axe.min.js"
-VIEWS = ["queue", "job", "gantt", "nodes", "time", "decisions", "shares", "when"]
+VIEWS = ["queue", "job", "gantt", "nodes", "time", "decisions", "shares", "when", "what-if"]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,16 @@ def path_of(view: str) -> str:
     return f"#/{view}" + ("/100001" if view == "job" else "")
 
 
+def findings(browser: Browser) -> list[list[str]]:
+    """What axe finds that is serious or critical."""
+    browser.run(AXE.read_text(encoding="utf-8") + ";0")
+    found = browser.run(
+        "axe.run(document, {resultTypes: ['violations']}).then(all => all.violations.map("
+        "one => [one.impact, one.id, one.nodes.map(node => node.html)]))"
+    )
+    return [one for one in found if one[0] in ("serious", "critical")]
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_serious_finding_of_axe(browser: Browser, address: str, view: str, theme: str) -> None:
@@ -64,12 +74,7 @@ def test_no_serious_finding_of_axe(browser: Browser, address: str, view: str, th
     for width in (1280, 400):
         browser.size(width, 900)
         browser.view(address + path_of(view), view)
-        browser.run(AXE.read_text(encoding="utf-8") + ";0")
-        found = browser.run(
-            "axe.run(document, {resultTypes: ['violations']}).then(all => all.violations.map("
-            "one => [one.impact, one.id, one.nodes.map(node => node.html)]))"
-        )
-        assert [one for one in found if one[0] in ("serious", "critical")] == []
+        assert findings(browser) == []
         assert browser.run("document.documentElement.scrollWidth") <= width
 
 
@@ -174,6 +179,56 @@ def test_all_jobs_are_sorted_not_those_of_a_page(browser: Browser) -> None:
         sizes = "[...document.querySelectorAll('#view td.c-size')].map(one => one.textContent).join()"
         assert set(browser.run(sizes).split(",")) == {"8"}
         assert "Jobs 501 to 600 of 600" in browser.run("document.getElementById('view').innerText")
+
+
+class Operator:
+    async def caller(self, request: Request) -> Caller | None:
+        return Caller("root", frozenset({"read", "operator"}))
+
+
+def ask_what_if(browser: Browser, address: str) -> None:
+    browser.view(address + "#/what-if?policy=easy", "what-if")
+    browser.run("document.querySelector('#view [name=options]').focus()")
+    browser.write('{"bookings": 3}')
+    browser.press("Enter")
+    browser.wait("document.querySelectorAll('#view .rows tbody tr').length === 5")
+
+
+def test_both_courses_are_shown_in_words_and_as_a_chart(browser: Browser) -> None:
+    site = Site()
+    with served(site, make_app(site, Operator())) as address:
+        ask_what_if(browser, address)
+        asked = [one for one in site.asked if type(one).__name__ == "WhatIf"]
+        assert [(one.policy, one.options) for one in asked] == [("easy", '{"bookings":3}')]
+        text = browser.run("document.getElementById('view').textContent")
+        assert "Under easy, of 3 waiting jobs 1 would start earlier, 1 later" in text
+        assert "71.0 % of the processors are busy until" in text and "83.0 % under easy." in text
+        assert HOSTILE in text and browser.run("window.hit") is None
+        assert "▼ 5 min later" in text and "▲ 1 min earlier" in text and "not known" in text
+        assert "Jobs 1 to 3 of 3; 7 more jobs behind these are left out." in text
+        # What is on the screen is in the address, and stays while the page asks for other things.
+        assert "policy=easy" in browser.run("location.hash")
+        head = "[...document.querySelectorAll('thead button')].find(one => one.textContent === 'Change')"
+        browser.run(head + ".click()")
+        browser.wait(head + ".closest('th').getAttribute('aria-sort') === 'ascending'")
+        row = "[...document.querySelectorAll('#view .rows')].at(-1).querySelector('tbody tr').dataset.key"
+        assert browser.run(row) == "100001"
+        for theme in ("light", "dark"):
+            browser.theme(theme)
+            for width in (1280, 400):
+                browser.size(width, 900)
+                assert findings(browser) == []
+                assert browser.run("document.documentElement.scrollWidth") <= width
+
+
+def test_why_there_is_no_what_if_is_said(browser: Browser, address: str) -> None:
+    """This user's way does not allow it; and options that are none are not asked."""
+    browser.view(address + "#/what-if?policy=easy", "what-if")
+    browser.run("document.querySelector('#view form button').click()")
+    browser.wait("document.querySelector('#view').textContent.includes(\"the scope 'operator'\")")
+    browser.view(address + "#/what-if?policy=easy&options=[1]", "what-if")
+    browser.run("document.querySelector('#view form button').click()")
+    browser.wait("document.querySelector('#view').textContent.includes('expected an object in JSON')")
 
 
 def test_it_goes_on_without_the_daemon(browser: Browser) -> None:

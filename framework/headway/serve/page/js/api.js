@@ -37,17 +37,28 @@ async function fetched(where, options) {
   throw new Refused(answer.status, told?.detail || answer.statusText || `status ${answer.status}`, told?.title);
 }
 
-/** What is told of a resource: {data, asOf, remark, ...}. Raises Refused, and AbortError of `signal`. */
-export async function ask(path, parameters = {}, signal = undefined) {
-  const answer = await fetched(address(path, parameters), { headers: { Accept: "application/json" }, signal });
-  let told;
+async function told(answer) {
+  let found;
   try {
-    told = await answer.json();
+    found = await answer.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused(answer.status, "the answer is no JSON");
   }
-  return { ...told, asOf: told.as_of, remark: told.remark || "" };
+  return { ...found, asOf: found.as_of, remark: found.remark || "" };
+}
+
+const JSON_TYPE = "application/json";
+
+/** What is told of a resource: {data, asOf, remark, ...}. Raises Refused, and AbortError of `signal`. */
+export async function ask(path, parameters = {}, signal = undefined) {
+  return told(await fetched(address(path, parameters), { headers: { Accept: JSON_TYPE }, signal }));
+}
+
+/** The same of a question that has a body. */
+export async function post(path, body, signal = undefined) {
+  const headers = { Accept: JSON_TYPE, "Content-Type": JSON_TYPE };
+  return told(await fetched(address(path), { method: "POST", headers, body: JSON.stringify(body), signal }));
 }
 
 /** All pages of a list, at most `most` items: {items, complete, asOf, remark}. `told` hears of each page. */

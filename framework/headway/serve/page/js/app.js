@@ -12,6 +12,7 @@ const VIEWS = [
   { name: "queue", title: "Queue" }, { name: "gantt", title: "Gantt" }, { name: "nodes", title: "Nodes" },
   { name: "time", title: "Over time" }, { name: "decisions", title: "Decisions" },
   { name: "shares", title: "Shares" }, { name: "when", title: "When" },
+  { name: "what-if", title: "What if" },
 ];
 const OTHERS = ["job"];
 
