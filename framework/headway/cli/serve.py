@@ -42,9 +42,11 @@ def command(
     need_api("headway serve")
     from headway.config import load_config
     from headway.config.serve import ServeConfig
+    from headway.serve.history import History
     from headway.serve.pictured import PictureSource
     from headway.serve.running import Serving
     from headway.serve.source import DaemonSource
+    from headway.service.changes import FORMAT, Begun
 
     socket, timeout = daemon_of(config_path, adapter_files)
     path = config_path if config_path is not None else common.readable_config()
@@ -59,7 +61,13 @@ def command(
     if with_link is None:
         with_link = sys.stderr.isatty()
     source = PictureSource(DaemonSource(socket, timeout))
-    Serving(source, settings, tokens, with_link).run(_say, source.running)
+    if config is not None:
+        # Who can run this process can read what it reads.
+        source.rights = Begun(FORMAT, config.service.private, tuple(config.service.operators), operator=True)
+    history = History(
+        config.journal if config is not None else None, source.sees_all, lambda: source.silent_since
+    )
+    Serving(source, settings, tokens, with_link, history).run(_say, source.running)
 
 
 def _say(text: str) -> None:

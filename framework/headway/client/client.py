@@ -15,6 +15,7 @@ import msgspec
 
 from headway.client.connection import JSON, Way, token_of_environment
 from headway.client.events import Event, events_of
+from headway.client.past import PastOfCluster
 from headway.errors import Failure, UserError
 from headway.inquiry.reports import (
     BookingPage,
@@ -30,6 +31,8 @@ from headway.inquiry.reports import (
     WhatIfReport,
 )
 from headway.journal.starts_report import StartsReport
+from headway.serve.past import HISTORY
+from headway.serve.past import Question as OfThePast
 from headway.serve.resources import RESOURCES, lists_of
 from headway.service import protocol
 from headway.service.protocol import Explained, Outcome, Report
@@ -44,7 +47,7 @@ _SILENT = 60.0
 _PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 #: Answers behind which a stream may be there later.
 _LATER = {429, 502, 503, 504}
-_PATHS = {one.request: one for one in RESOURCES}
+_PATHS = {one.request: one for one in (*RESOURCES, *HISTORY)}
 
 
 class Refused(Failure):
@@ -98,6 +101,8 @@ class Client:
             raise UserError("expected a token as `headway token create` prints it, found other characters")
         self._timeout = timeout
         self._sleep = sleep
+        #: What the journal tells, also while the daemon is down.
+        self.past = PastOfCluster(self._found)
 
     # ------------------------------------------------------------------ questions
 
@@ -185,7 +190,9 @@ class Client:
         told = self._found(protocol.PluginQuestion(name, text), protocol.Told)
         return msgspec.json.decode(told.answer)
 
-    def ask(self, question: protocol.AtOnce | protocol.Question, shape: type[Found]) -> Answer[Found]:
+    def ask(
+        self, question: protocol.AtOnce | protocol.Question | OfThePast, shape: type[Found]
+    ) -> Answer[Found]:
         """The answer to any question, with its time and remark. Raises :class:`Refused` for an answer that is
         none, :class:`headway.errors.Failure` if there is none."""
         resource = _PATHS[type(question)]
@@ -196,7 +203,7 @@ class Client:
                 path = path.replace(f"{{{name}}}", quote(value, safe=""))
             elif name in lists:
                 query += [(name, one if isinstance(one, str) else f"{one[0]}:{one[1]}") for one in value]
-            elif name != "request":
+            elif name != "request" and value is not None:
                 query.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
         said = self._asked("GET", f"{path}?{urlencode(query)}" if query else path)
         answer: Answer[Found] = _decoded(self._way.url, said, Answer[shape])  # type: ignore[valid-type]
@@ -277,7 +284,7 @@ class Client:
 
     # ------------------------------------------------------------------ the way
 
-    def _found(self, question: protocol.AtOnce | protocol.Question, shape: type[Found]) -> Found:
+    def _found(self, question: protocol.AtOnce | protocol.Question | OfThePast, shape: type[Found]) -> Found:
         return self.ask(question, shape).data
 
     def _asked(

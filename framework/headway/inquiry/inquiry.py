@@ -113,11 +113,11 @@ class Inquiry:
             return text
         jobs = self.state.jobs
 
-        def name(found: re.Match[str]) -> str:
-            job = jobs.get(found[1])
-            return found[0] if job is None or self.sees(job) else HIDDEN
+        def may_be_named(name: str) -> bool:
+            job = jobs.get(name)
+            return job is None or self.sees(job)
 
-        return _NAMED_JOB.sub(name, text)
+        return without_jobs(text, may_be_named)
 
     def said(
         self, job: Job, question: str, clock: Callable[[float], str] = plain_clock
@@ -126,6 +126,17 @@ class Inquiry:
         for name, answer in self.scheduler.explanations(job, question, clock):
             if answer:
                 yield name, self.told(str(answer))
+
+
+def jobs_named(text: str) -> list[str]:
+    """What stands in a sentence where a job's id would stand."""
+    return _NAMED_JOB.findall(text)
+
+
+def without_jobs(text: str, may_be_named: Callable[[str], bool]) -> str:
+    """A sentence in which no job is named that may not be. ``may_be_named`` is asked about each of
+    :func:`jobs_named`, also about words that are no id."""
+    return _NAMED_JOB.sub(lambda found: found[0] if may_be_named(found[1]) else HIDDEN, text)
 
 
 def served_order(scheduler: Scheduler, domain: Domain) -> Sequence[Job]:

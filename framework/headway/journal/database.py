@@ -34,6 +34,8 @@ from headway.version import __version__
 BUSY_TIMEOUT = 5.0
 #: Seconds that a process beside the writer waits: it is in no hurry, and the writer may come first each time.
 PATIENCE = 120.0
+#: SQLite's steps between two looks at whether a reader's time is over.
+_STEPS = 10_000
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
@@ -44,6 +46,7 @@ _MEANINGS = {
     "database is locked": "another program has locked it",
     "unable to open database file": "the file or its directory cannot be opened or written",
     "disk I/O error": "the file cannot be read or written (disk, quota or file size limit)",
+    "interrupted": "it took too long",
 }
 
 
@@ -56,10 +59,19 @@ class Database:
     Raises UserError for a wrong URL, a missing directory or file, a file that is no journal, a
     journal of a newer schema; Held for a journal that another process writes to; Failure when the
     database cannot be reached, read or written, Damaged when it says of itself that it is broken.
-    ``at_least``: the number of the writer (:mod:`headway.journal.owner`).
+    ``at_least``: the number of the writer (:mod:`headway.journal.owner`). ``seconds``: of a reader, after
+    which what it asks for in one transaction is given up, also where a server does not answer.
     """
 
-    def __init__(self, url_or_path: str | Path, *, create: bool, read_only: bool, at_least: int = 0) -> None:
+    def __init__(
+        self,
+        url_or_path: str | Path,
+        *,
+        create: bool,
+        read_only: bool,
+        at_least: int = 0,
+        seconds: float | None = None,
+    ) -> None:
         url = database_url(url_or_path, "journal")
         self.path: Path | None = None
         self.connection: Connection | None = None
@@ -73,10 +85,10 @@ class Database:
             self.path = Path(url.database or "")
             self.name = str(self.path)
             _check_file(self.path, create=create and not read_only)
-            self.engine = sqlite_engine(self.path, read_only=read_only)
+            self.engine = sqlite_engine(self.path, read_only=read_only, seconds=seconds)
         else:
             self.name = url.render_as_string(hide_password=True)
-            self.engine = postgresql_engine(url)
+            self.engine = postgresql_engine(url) if seconds is None else _bounded_postgresql(url, seconds)
         try:
             if read_only:
                 with self.reading() as connection:
@@ -295,7 +307,10 @@ def no_journal(name: str, found: str) -> UserError:
     return UserError(f"journal {name}: expected a headway journal, found {found}")
 
 
-def sqlite_engine(path: Path, *, read_only: bool = False, patient: bool = False) -> Engine:
+def sqlite_engine(
+    path: Path, *, read_only: bool = False, patient: bool = False, seconds: float | None = None
+) -> Engine:
+    """``seconds``: a connection lasts no longer than this."""
     uri = "file:" + quote(os.fsencode(path)) + ("?mode=ro" if read_only else "?mode=rwc")
     log = path.with_name(path.name + "-wal")
     if read_only and not os.access(path.parent, os.W_OK, effective_ids=True) and not log.exists():
@@ -303,14 +318,18 @@ def sqlite_engine(path: Path, *, read_only: bool = False, patient: bool = False)
         uri += "&immutable=1"
 
     def connect() -> sqlite3.Connection:
+        busy = PATIENCE if patient else BUSY_TIMEOUT
         # Without an isolation level, the driver leaves the transactions to us.
         connection = sqlite3.connect(
             uri,
             uri=True,
-            timeout=PATIENCE if patient else BUSY_TIMEOUT,
+            timeout=busy if seconds is None else min(busy, seconds),
             isolation_level=None,
             check_same_thread=False,
         )
+        if seconds is not None:
+            end = time.monotonic() + seconds
+            connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
         connection.execute("PRAGMA synchronous=FULL")
         return connection
 
@@ -333,6 +352,22 @@ def postgresql_engine(url: URL, options: Mapping[str, Any] | None = None) -> Eng
             f"journal {url.render_as_string(hide_password=True)}: expected the PostgreSQL driver, found no "
             f"module {error.name!r}: pip install 'headway[postgres]'"
         ) from error
+
+
+def _bounded_postgresql(url: URL, seconds: float) -> Engine:
+    """Of connections that change nothing and wait for nothing for longer."""
+    whole = max(1, math.ceil(seconds))
+    engine = postgresql_engine(url, {"connect_timeout": whole, "tcp_user_timeout": whole * 1000})
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, _: Any) -> None:
+        with connection.cursor() as cursor:
+            for name in ("statement_timeout", "lock_timeout"):
+                cursor.execute(f"set session {name} = {int(seconds * 1000)}")
+            cursor.execute("set session characteristics as transaction read only")
+        connection.commit()
+
+    return engine
 
 
 def prepare_postgresql(connection: Connection, name: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
-from headway.decisions import Start
+from headway.decisions import Decision, Start
 from headway.events import (
     DecisionFailed,
     Event,
@@ -15,14 +16,31 @@ from headway.events import (
     JobSubmitted,
     JobSuspended,
 )
-from headway.journal.records import HistoryEntry
+
+
+class Recorded(Protocol):
+    """An event or a decision, as a journal has it."""
+
+    @property
+    def run_id(self) -> int: ...
+
+    @property
+    def time(self) -> float:
+        """An event's own time, a decision's cycle's time; seconds of the run's clock."""
+        ...
+
+    @property
+    def what(self) -> Event | Decision: ...
+
+
+One = TypeVar("One", bound=Recorded)
 
 #: What a run tells of a job when it begins: with the time at which it happened, or with its own.
 _STATED = (JobSubmitted, JobStarted, JobEnded)
 _FOUND = (*_STATED, JobReleasing, JobSuspended)
 
 
-def told_once(history: Iterable[HistoryEntry]) -> Iterator[HistoryEntry]:
+def told_once(history: Iterable[One]) -> Iterator[One]:
     """A job's history without what a later run only found as it was: each begins with all jobs there are."""
     told: set[tuple[type, float]] = set()
     shown: type | None = None
@@ -42,7 +60,7 @@ def told_once(history: Iterable[HistoryEntry]) -> Iterator[HistoryEntry]:
         yield entry
 
 
-def last_failure(history: Sequence[HistoryEntry]) -> str:
+def last_failure(history: Sequence[Recorded]) -> str:
     """Why a job's last start failed, from its history; "" if nothing became of it since that says otherwise.
 
     What the daemon learned from it (nodes that the batch system will not have for this job, a pause) a fresh

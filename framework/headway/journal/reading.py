@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Table, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, or_, select
 
 from headway.adapter import Outcome
 from headway.decisions import AnyDecision, Decision, Start
@@ -20,7 +20,7 @@ from headway.journal.database import Database, damaged
 from headway.journal.encoding import Decoder
 from headway.journal.records import CheckpointRecord, CycleRecord, HistoryEntry, RunInfo, RunRecord
 from headway.journal.schema import checkpoints, cycles, decisions, events, outcomes, runs
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, JobDescription
 
 T = TypeVar("T")
 
@@ -145,26 +145,7 @@ class Reading:
         """The last cycle of a run that was before ``time``; None: there is none. A run's cycles are in the
         order of their times, so only a few of them are looked at."""
         with self._database.reading() as connection:
-
-            def at_most(seq: int | None) -> Any:
-                query = select(cycles.c.seq, cycles.c.now).where(cycles.c.run_id == run_id)
-                if seq is not None:
-                    query = query.where(cycles.c.seq <= seq)
-                return connection.execute(query.order_by(cycles.c.seq.desc()).limit(1)).first()
-
-            found, newest = None, at_most(None)
-            below = -1
-            above = -1 if newest is None else newest.seq
-            while below < above:
-                row = at_most((below + above + 1) // 2)
-                if row is None or row.seq <= below:
-                    # None between them.
-                    below = (below + above + 1) // 2
-                elif time_of(row.now) < time:
-                    found, below = row.seq, (below + above + 1) // 2
-                else:
-                    above = row.seq - 1
-        return found
+            return last_before(connection, run_id, time)
 
     def starts(self, run_id: int) -> list[tuple[int, float, Start]]:
         """Each start that a run decided: cycle, the cycle's time, decision. UserError: no such run."""
@@ -225,20 +206,26 @@ class Reading:
         return [entry for _, entry in sorted(keyed, key=lambda pair: pair[0])]
 
     def elements(self, array_id: str) -> list[str]:
-        """The ids of the jobs that came as elements of this array in any run, in order of their numbers.
+        """The ids of the jobs that came as elements of this array in any run, in order of their numbers."""
+        return list(dict.fromkeys(job.id for job in self.described_elements(array_id)))
+
+    def described_elements(self, array_id: str) -> list[JobDescription]:
+        """The same jobs as they came, each once for each of its users.
 
         Batch systems begin an element's id as the array's, up to a bracket if it has one.
         """
         stem = array_id.partition("[")[0]
-        submitted = select(events.c.payload).where(
-            events.c.kind == "JobSubmitted", events.c.job_id.startswith(stem, autoescape=True)
-        )
+        about = events.c.job_id.startswith(stem, autoescape=True)
+        if self._database.path is not None:
+            # By the index, which SQLite does not take for the pattern.
+            about = and_(about, events.c.job_id >= stem, events.c.job_id < stem + chr(0x10FFFF))
+        submitted = select(events.c.payload).where(events.c.kind == "JobSubmitted", about)
         with self._database.reading() as connection:
             payloads = connection.execute(submitted).scalars().all()
         came = [self._decode(decode_event, payload) for payload in payloads]
         jobs = [event.job for event in came if isinstance(event, JobSubmitted)]
-        found = {job.id: job.array_index or 0 for job in jobs if job.array_id == array_id}
-        return sorted(found, key=lambda job_id: found[job_id])
+        found = {(job.id, job.user): job for job in jobs if job.array_id == array_id}
+        return sorted(found.values(), key=lambda job: job.array_index or 0)
 
     def before(self, run_id: int, seq: int) -> Iterator[Event]:
         """What a run was told by cycle ``seq`` of the jobs that its later events name, in order; before that,
@@ -300,6 +287,31 @@ class Reading:
             return decoder(payload)
         except (msgspec.DecodeError, ValueError) as error:
             raise damaged(self.name, f"a row cannot be read: {error}: {payload[:200]!a}") from error
+
+
+def last_before(connection: Connection, run_id: int, time: float) -> int | None:
+    """See :meth:`Reading.last_before`."""
+
+    def at_most(seq: int | None) -> Any:
+        query = select(cycles.c.seq, cycles.c.now).where(cycles.c.run_id == run_id)
+        if seq is not None:
+            query = query.where(cycles.c.seq <= seq)
+        return connection.execute(query.order_by(cycles.c.seq.desc()).limit(1)).first()
+
+    found: int | None = None
+    newest = at_most(None)
+    below = -1
+    above = -1 if newest is None else newest.seq
+    while below < above:
+        row = at_most((below + above + 1) // 2)
+        if row is None or row.seq <= below:
+            # None between them.
+            below = (below + above + 1) // 2
+        elif time_of(row.now) < time:
+            found, below = row.seq, (below + above + 1) // 2
+        else:
+            above = row.seq - 1
+    return found
 
 
 def same_decision() -> ColumnElement[bool]:

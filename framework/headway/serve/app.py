@@ -19,6 +19,7 @@ from headway.serve.actions import ACTIONS, Replays, actor
 from headway.serve.answers import told
 from headway.serve.asking import Gatekeeper, known
 from headway.serve.guard import LOCAL, Guard
+from headway.serve.history import History, past_routes
 from headway.serve.openapi import Self, description
 from headway.serve.problems import json, problem
 from headway.serve.resources import RESOURCES, Resource, request_of
@@ -41,8 +42,9 @@ def make_app(
     hosts: Collection[str] = LOCAL,
     seats: Seats | None = None,
     more: Sequence[BaseRoute] = (),
+    history: History | None = None,
 ) -> ASGIApp:
-    """The application: resources and actions under :data:`VERSION`, the page, and ``more``.
+    """The application: resources, the past and actions under :data:`VERSION`, the page, and ``more``.
 
     ``hosts``: names of this machine; ``seats``: how many streams of changes there may be.
     """
@@ -54,6 +56,8 @@ def make_app(
         Route(action.path, actor(action, source, gatekeeper, replays), methods=["POST"]) for action in ACTIONS
     ]
     routes.append(Route(WHAT_IF, asker(source, gatekeeper), methods=["POST"]))
+    past = history if history is not None else History(None, lambda _: False)
+    routes += past_routes(past, gatekeeper)
     routes.append(Route("/self", _self(gatekeeper), methods=["GET"]))
     routes.append(Route("/openapi.json", _describe, methods=["GET"]))
     if isinstance(source, Streams):

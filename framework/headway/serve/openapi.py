@@ -8,20 +8,28 @@ from typing import Any
 
 import msgspec
 
-from headway.inquiry.reports import WhatIfReport
+from headway.inquiry.reports import CycleReport, DecisionReport, WhatIfReport
 from headway.serve.actions import ACTIONS, KEY_HEADER, Action
+from headway.serve.past import HISTORY
 from headway.serve.problems import TITLES, Problem
 from headway.serve.resources import RESOURCES, Listed, Resource, lists_of
+from headway.serve.stream import DaemonItem, EventItem, JobsItem
 from headway.serve.what_if import ABOUT, PATH, WhatIfBody
 from headway.service.protocol import Outcome
 from headway.version import __version__
 
 Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{name}"
-#: Codes that any resource may answer.
-_OF_READS = (400, 401, 403, 404, 421, 503)
+#: Codes that any resource may answer, and those of the past as well.
+_OF_READS, _OF_PAST = (400, 401, 403, 404, 421, 503), (429,)
 _OF_ACTIONS = (400, 401, 403, 409, 413, 415, 421, 503)
 _OF_WHAT_IF = (400, 401, 403, 413, 415, 421, 503)
+#: What the stream's events have as data, by kind; of the others nothing.
+_ITEMS: Mapping[str, type[msgspec.Struct]] = {
+    "cycle": CycleReport, "decision": DecisionReport, "event": EventItem, "jobs": JobsItem,
+    "daemon": DaemonItem,
+}  # fmt: skip
+_FAILED: Schema = {"type": "object", "properties": {"detail": {"type": "string"}}, "required": ["detail"]}
 _PROMISE = (
     "Version 1: fields, resources and parameters are added; none is taken away or changes its meaning. "
     "Programs ignore fields that they do not know. Texts for people (remark, detail, reason, sentences) may "
@@ -44,21 +52,27 @@ def description(version: str) -> bytes:
 
 def document(version: str) -> Schema:
     """The same as an object."""
-    shapes = list(dict.fromkeys([*(one.shape for one in RESOURCES), WhatIfReport, Outcome, Problem, Self]))
-    requests = [*(one.request for one in RESOURCES), *(one.request for one in ACTIONS), WhatIfBody]
+    read = (*RESOURCES, *HISTORY)
+    shapes = list(
+        dict.fromkeys([*(one.shape for one in read), *_ITEMS.values(), WhatIfReport, Outcome, Problem, Self])
+    )
+    requests = [*(one.request for one in read), *(one.request for one in ACTIONS), WhatIfBody]
     refs, components = msgspec.json.schema_components([*shapes, *requests], ref_template=_REFERENCE)
     ref_of = dict(zip([*shapes, *requests], refs, strict=True))
     fields = {kind: components[kind.__name__] for kind in requests}
     paths: dict[str, Schema] = {}
-    for resource in RESOURCES:
-        paths[version + resource.path] = {"get": _read(resource, fields[resource.request], ref_of)}
+    for resource in read:
+        codes = _OF_READS if resource in RESOURCES else (*_OF_READS, *_OF_PAST)
+        paths[version + resource.path] = {"get": _read(resource, fields[resource.request], ref_of, codes)}
     for action in ACTIONS:
         paths[version + action.path] = {"post": _action(action, ref_of)}
     paths[version + PATH] = {"post": _what_if(ref_of)}
     paths[f"{version}/self"] = {"get": _self(ref_of[Self])}
-    paths[f"{version}/stream"] = {"get": _stream()}
+    paths[f"{version}/session"] = _session()
+    paths[f"{version}/stream"] = {"get": _stream(ref_of)}
+    paths["/metrics"] = {"get": _exposition()}
     paths[f"{version}/openapi.json"] = {"get": _itself()}
-    asked = {one.request.__name__ for one in RESOURCES}
+    asked = {one.request.__name__ for one in read}
     return {
         "openapi": "3.1.0",
         "info": {"title": "headway", "version": "1", "description": _PROMISE, "x-headway": __version__},
@@ -75,7 +89,9 @@ def document(version: str) -> Schema:
     }
 
 
-def _read(resource: Resource, fields: Mapping[str, Any], ref_of: Mapping[Any, Schema]) -> Schema:
+def _read(
+    resource: Resource, fields: Mapping[str, Any], ref_of: Mapping[Any, Schema], codes: tuple[int, ...]
+) -> Schema:
     in_path = {part[1:-1] for part in resource.path.split("/") if part.startswith("{")}
     lists = lists_of(resource.request)
     needed = set(fields.get("required", ())) | in_path
@@ -97,7 +113,7 @@ def _read(resource: Resource, fields: Mapping[str, Any], ref_of: Mapping[Any, Sc
         "parameters": parameters,
         "responses": {
             "200": _content(resource.about, answer),
-            **_problems(_OF_READS),
+            **_problems(codes),
         },
     }
 
@@ -175,8 +191,46 @@ def _self(ref: Schema) -> Schema:
     }
 
 
-def _stream() -> Schema:
+def _session() -> Schema:
+    return {
+        "post": {
+            "operationId": "begin_session",
+            "summary": "Let this browser be the user of a token, which comes in the header Authorization.",
+            "security": [{"token": []}],
+            "responses": {"204": _cookie("The session's cookie."), **_problems((401, 403, 415, 421))},
+        },
+        "delete": {
+            "operationId": "end_session",
+            "summary": "End the session, if there is one.",
+            "security": [{"session": []}, {}],
+            "responses": {"204": _cookie("The cookie is over."), **_problems((403, 415, 421))},
+        },
+    }
+
+
+def _cookie(about: str) -> Schema:
+    return {"description": about, "headers": {"Set-Cookie": {"schema": {"type": "string"}}}}
+
+
+def _exposition() -> Schema:
+    about = "What the daemon measures, as Prometheus reads it; as OpenMetrics where that is accepted."
+    text = {"schema": {"type": "string"}}
+    return {
+        "operationId": "scrape",
+        "summary": about,
+        "responses": {
+            "200": {
+                "description": about,
+                "content": {"text/plain": text, "application/openmetrics-text": text},
+            },
+            **_problems((401, 403, 421, 503)),
+        },
+    }
+
+
+def _stream(ref_of: Mapping[Any, Schema]) -> Schema:
     number = {"type": "integer", "minimum": 0}
+    data = {kind: ref_of[shape] for kind, shape in _ITEMS.items()}
     return {
         "operationId": "read_stream",
         "summary": "What happens, as it happens (server-sent events).",
@@ -186,8 +240,15 @@ def _stream() -> Schema:
         ],
         "responses": {
             "200": {
-                "description": "Events with a number (id), a kind (event) and JSON (data).",
-                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                "description": "Events with a number (id), a kind (event) and JSON (data). Behind `anew` "
+                "what was read is to be read again; `failed` is the last, and has no number.",
+                "content": {
+                    "text/event-stream": {
+                        "schema": {"type": "string"},
+                        # Kind -> the schema of its data.
+                        "x-events": {**data, "anew": {"type": "null"}, "failed": _FAILED},
+                    }
+                },
             },
             **_problems((400, 401, 403, 421, 429)),
         },

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from headway.errors import Failure
 from headway.serve.news import News
-from headway.serve.picture import Picture
+from headway.serve.picture import Picture, sees_all
 from headway.serve.reading import Readable, Reader
 from headway.serve.source import Caller, DaemonSource, NotAsked
 from headway.serve.stream import DaemonItem, Item, Stream
@@ -52,6 +52,8 @@ class PictureSource:
     clock: Callable[[], float] = time.time
     silent: float = SILENT
     stream_of: Stream = field(default_factory=Stream)
+    #: What holds of users' rights until the daemon has told it.
+    rights: Begun = field(default_factory=lambda: Begun(FORMAT))
     #: What is told; None: nothing is known yet.
     picture: Picture | None = field(default=None, init=False)
     #: Since when the daemon does not answer (absolute seconds); None: it does, or was never there.
@@ -76,11 +78,15 @@ class PictureSource:
             return await self._asked_once(picture, request, caller)
         return await self.daemon.ask(request, caller)
 
+    def sees_all(self, caller: Caller) -> bool:
+        """Whether a user may know of all jobs: as the daemon has said last."""
+        return sees_all(self.rights if self.picture is None else self.picture.begun, caller)
+
     def stream(self, caller: Caller, after: int | None = None) -> AsyncIterator[Item]:
-        def sees_all() -> bool:
+        def all_of_it() -> bool:
             return self.picture is not None and self.picture.sees_all(caller)
 
-        return self.stream_of.read(caller.user, sees_all, after)
+        return self.stream_of.read(caller.user, all_of_it, after)
 
     def _with_a_word(self, reply: Reply, since: float) -> Reply:
         word = f"the daemon has not answered since {_told(since)}: this is the last that is known of it"

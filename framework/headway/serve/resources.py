@@ -27,7 +27,7 @@ class Resource:
 
     #: Below the version's path; ``{name}`` is the field of the request of that name.
     path: str
-    request: type[protocol.AtOnce | protocol.Question]
+    request: type[msgspec.Struct]
     #: The shape of the answer.
     shape: type[msgspec.Struct]
     #: What it is, in a sentence.
@@ -56,9 +56,7 @@ RESOURCES = (
 )
 
 
-def request_of(
-    resource: Resource, query: Iterable[tuple[str, str]], path: Mapping[str, str]
-) -> protocol.AtOnce | protocol.Question:
+def request_of(resource: Resource, query: Iterable[tuple[str, str]], path: Mapping[str, str]) -> Any:
     """The request that path and query name: text by field. A list is a field that stands several times; an
     amount of something is ``NAME:COUNT``. :class:`msgspec.ValidationError` says what is wrong with it."""
     lists = lists_of(resource.request)

@@ -23,6 +23,7 @@ from headway.serve.callers import Proxy, Ways, this_process
 from headway.serve.connections import MAX_HEAD, Room, connections_in
 from headway.serve.doors import ENTRANCE, doors
 from headway.serve.guard import LOCAL
+from headway.serve.history import History
 from headway.serve.jwts import SlurmTokens
 from headway.serve.secret_files import read_secret
 from headway.serve.sessions import Sessions
@@ -46,6 +47,8 @@ class Serving:
     tokens: Path | None = None
     #: Print a link that lets the user of this process in, once.
     with_link: bool = False
+    #: What tells of the past; None: nothing does.
+    history: History | None = None
 
     def run(
         self,
@@ -70,6 +73,7 @@ class Serving:
             seats = Seats(settings.limits.streams, settings.limits.streams_each)
             app = make_app(
                 self.source, ways, hosts=_hosts(settings, addresses), more=doors(ways), seats=seats,
+                history=self.history,
             )  # fmt: skip
             self._warn(addresses, ways)
             room = self._room(ways)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journals import fill
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from web import JOBS, Told, served
@@ -18,8 +19,10 @@ from headway.client.connection import Way
 from headway.client.events import events_of
 from headway.errors import Failure, UserError
 from headway.inquiry.reports import JobPage, PoolList
+from headway.serve import past
 from headway.serve.app import make_app
 from headway.serve.callers import ALL
+from headway.serve.history import History
 from headway.serve.source import Caller, NotAsked
 from headway.service import protocol as p
 
@@ -232,3 +235,26 @@ def test_certificates_are_checked() -> None:
     context = Way.to("https://queue.example.org").tls
     assert context is not None
     assert context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname
+
+
+def test_the_past(tmp_path: Path) -> None:
+    place, path = tmp_path / "journal.db", tmp_path / "web.sock"
+    fill(place, 1.8e9)
+    app = make_app(Told(), ByWord(), history=History(str(place), lambda _: True))
+    with served(app, path):
+        cluster = Client(f"unix:{path}", token="alice", sleep=lambda _: None)
+        page = cluster.past.decisions(count=2, oldest_first=True)
+        assert [one.decision for one in page.decisions] == ["Start", "Start"] and page.next == "1.1.0"
+        more = cluster.past.decisions(after=page.next, oldest_first=True, count=500)
+        assert len(more.decisions) == 10 and more.next is None
+        everything = list(cluster.past.all_of(past.Decisions(count=5)))
+        assert len(everything) == len({one.number for one in everything}) == 12
+        assert len(list(cluster.past.all_of(past.Events(count=500)))) == 24
+        ended = cluster.past.events(kind="JobEnded", since=0.0, until=1e12, job="earlier0")
+        assert [one.job for one in ended.events] == ["earlier0"] * 4
+        assert cluster.past.work().jobs == () == tuple(cluster.past.all_of(past.Work()))
+        assert [one.outcome for one in cluster.past.job("earlier0").jobs] == ["completed"]
+        with pytest.raises(Refused, match="no job with the id 'none'"):
+            cluster.past.job("none")
+        with pytest.raises(ValueError, match="from"):
+            cluster.past.work(since=2.0, until=1.0)

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import msgspec
 import pytest
+from journals import fill
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
 from web import ByHeader, Told
 from web import client as client_of
 
+from headway.inquiry.reports import CycleReport, DecisionReport
 from headway.serve.actions import ACTIONS
 from headway.serve.app import make_app
+from headway.serve.callers import Ways
+from headway.serve.doors import doors
+from headway.serve.guard import Guard
+from headway.serve.history import History
 from headway.serve.openapi import document
+from headway.serve.past import HISTORY
 from headway.serve.resources import RESOURCES, Resource
+from headway.serve.stream import DaemonItem, EventItem, Stream, jobs_item, seen
 from headway.service import protocol as p
 
 DOCUMENT = document("/v1")
@@ -96,15 +107,35 @@ def test_parameters_are_those_of_the_path(path: str, method: str, operation: dic
     assert all(one["required"] for one in given if one["in"] == "path")
 
 
-def test_it_is_of_every_resource_and_action() -> None:
-    described = {(path.removeprefix("/v1"), method) for path, method, _ in OPERATIONS}
-    there = {(one.path, "get") for one in RESOURCES} | {(one.path, "post") for one in ACTIONS}
-    assert described == there | {
-        ("/what-if", "post"),
-        ("/self", "get"),
-        ("/stream", "get"),
-        ("/openapi.json", "get"),
+def test_it_is_of_all_that_is_served() -> None:
+    described = {(path, method) for path, method, _ in OPERATIONS}
+    there = {(f"/v1{one.path}", "get") for one in (*RESOURCES, *HISTORY)}
+    there |= {(f"/v1{one.path}", "post") for one in ACTIONS}
+    there |= {(f"/v1/{name}", "get") for name in ("self", "stream", "openapi.json")}
+    there |= {
+        ("/v1/session", "post"),
+        ("/v1/session", "delete"),
+        ("/metrics", "get"),
+        ("/v1/what-if", "post"),
     }
+    assert described == there
+
+
+def test_each_route_is_described() -> None:
+    """What the application serves is the page, the entrance, and what the description has."""
+    app = make_app(Told(), ByHeader(), more=doors(Ways()))
+    assert isinstance(app, Guard) and isinstance(app.app, Starlette)
+    served = set()
+    for route in app.app.routes:
+        within = route.routes if isinstance(route, Mount) and route.path == "/v1" else [route]
+        for one in within:
+            if isinstance(one, Route):
+                prefix = "/v1" if one is not route else ""
+                served |= {(prefix + one.path, method.lower()) for method in one.methods or ()}
+    described = {(path, method) for path, method, _ in OPERATIONS}
+    # This source has no stream.
+    there = (described | {("/enter", "get")}) - {("/v1/stream", "get")}
+    assert {one for one in served if one[1] != "head"} == there
 
 
 def test_everybody_may_read_it() -> None:
@@ -115,6 +146,56 @@ def test_everybody_may_read_it() -> None:
 
 def resolved(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+
+
+def schema_of(path: str, code: str = "200", kind: str = "application/json", method: str = "get") -> Any:
+    return DOCUMENT["paths"][path][method]["responses"][code]["content"][kind]["schema"]
+
+
+def test_the_rest_is_as_described() -> None:
+    asking = client_of(make_app(Told(), ByHeader(), more=doors(Ways())), {"test-user": "alice"})
+    resolved(schema_of("/v1/self")).validate(asking.get("/v1/self").json())
+    headers = {"content-type": "application/json"}
+    refused = asking.post("/v1/session", headers=headers)
+    problem = "application/problem+json"
+    resolved(schema_of("/v1/session", str(refused.status_code), problem, "post")).validate(refused.json())
+    ended = asking.delete("/v1/session", headers=headers)
+    assert ended.status_code == 204 and ended.headers["set-cookie"]
+    away = asking.get("/metrics")
+    resolved(schema_of("/metrics", str(away.status_code), problem)).validate(away.json())
+
+
+def test_items_of_the_stream_are_as_described() -> None:
+    events = DOCUMENT["paths"]["/v1/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"][
+        "x-events"
+    ]
+    stream = Stream()
+    stream.put("cycle", CycleReport(1, 2.0, 0.1, 0.1, {"Tick": 1}, {}))
+    stream.put("decision", DecisionReport("Start", "7", "fits"))
+    stream.put("event", EventItem("NodeDown", 1.0, node="n1"))
+    stream.put("jobs", jobs_item(["7"], ["8"]))
+    stream.put("daemon", DaemonItem(False, 3.0))
+    stream.put("anew", None)
+    items = seen(stream, "root", True)
+    assert {item.kind for item in items} == set(events) - {"failed"}
+    for item in items:
+        resolved(events[item.kind]).validate(msgspec.json.decode(item.data))
+
+
+@pytest.mark.parametrize("resource", HISTORY, ids=lambda one: one.path)
+def test_the_past_is_as_described(resource: Resource, tmp_path: Path) -> None:
+    place = tmp_path / "journal.db"
+    fill(place, 1.8e9)
+    asking = client_of(
+        make_app(Told(), ByHeader(), history=History(str(place), lambda _: True)), {"test-user": "alice"}
+    )
+    path = "/v1" + resource.path
+    answer = asking.get(path.replace("{job}", "earlier0"))
+    assert answer.status_code == 200
+    resolved(schema_of(path)).validate(answer.json())
+    nonsense = asking.get(path.replace("{job}", "earlier0") + "?no_such_parameter=1")
+    assert nonsense.status_code == 400
+    resolved(schema_of(path, "400", "application/problem+json")).validate(nonsense.json())
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda one: one.path)
