@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from headway import events as e
 from headway.hookspecs import hookimpl
+from headway.inquiry.reports import JobPage, JobReport
 from headway.model import (
     ClusterDescription,
     Dependency,
@@ -24,7 +25,8 @@ from headway.model import (
 )
 from headway.model.reservations import FOR_JOB
 from headway.scheduler import Scheduler
-from headway.serve.reading import Readable
+from headway.serve.reading import MADE_FROM, Readable
+from headway.serve.sorting import KEYS, JobsInOrder
 from headway.serve.stream import seen
 from headway.service import protocol as p
 from headway.state import Job
@@ -63,6 +65,13 @@ REQUESTS: list[Readable] = [
     p.Jobs(user="ben"), p.Jobs(status="pending"), p.Jobs(status="waiting"), p.Jobs(status="running"),
     p.Jobs(account="x"), p.Jobs(pool="none"), p.Nodes(), p.Nodes(pool="b", first=1), p.Pools(), p.Bookings(),
     p.Bookings(pool="a"), p.Cycle(),
+]  # fmt: skip
+
+
+SORTED = [
+    *(JobsInOrder(sort=sign + key) for key in KEYS for sign in ("", "-")),
+    JobsInOrder(sort="start", first=1, count=2), JobsInOrder(sort="-waited", first=2, count=3, pool="a"),
+    JobsInOrder(sort="user", status="pending"), JobsInOrder(sort="-submitted", mine=True), JobsInOrder(),
 ]  # fmt: skip
 
 
@@ -151,13 +160,47 @@ def nobody_is_told_of_others(followed: Followed, owners: dict[str, set[str]]) ->
                 assert all(user in owners[job] for job in [*data.get("ids", ()), *data.get("gone", ())])
 
 
-def agree(followed: Followed) -> None:
+#: User and request -> how often what the answer is made from had changed, and the answer.
+Kept = dict[tuple[str, Readable], tuple[list[int], p.Reply]]
+
+
+def agree(followed: Followed, kept: Kept) -> None:
     for user in (*USERS, OPERATOR):
         for request in REQUESTS:
             told, pictured = followed.both(request, user)
             assert pictured == told, (user, request)
             if not followed.sees_all(user):
                 assert FOR_JOB.encode() not in msgspec.json.encode(pictured)
+            counts = [followed.picture.changes[kind] for kind in MADE_FROM[type(request)]]
+            if (user, request) in kept and kept[user, request][0] == counts:
+                assert kept[user, request][1] == pictured
+            kept[user, request] = counts, pictured
+        for request in SORTED:
+            sorted_as_the_daemon_would(followed, request, user)
+
+
+def sorted_as_the_daemon_would(followed: Followed, request: JobsInOrder, user: str) -> None:
+    """The daemon's answers, sorted here, are the picture's, also page by page."""
+    told, _ = followed.both(replace(request.unsorted(), first=0, count=500), user)
+    assert isinstance(told.found, JobPage)
+    found = list(told.found.jobs)
+    if request.sort:
+        keyed = [(value_of(job, request.sort.lstrip("-"), followed.now), job) for job in found]
+        there = [one for one in keyed if one[0] not in (None, "")]
+        # Also in reverse, Python's sort leaves alike jobs in their order.
+        there.sort(key=lambda one: one[0], reverse=request.sort.startswith("-"))
+        found = [job for _, job in there] + [job for value, job in keyed if value in (None, "")]
+    _, pictured = followed.both(request, user)
+    assert isinstance(pictured.found, JobPage)
+    assert list(pictured.found.jobs) == found[request.first : request.first + request.count], request
+
+
+def value_of(job: JobReport, name: str, now: float) -> Any:
+    if name == "start":
+        return job.started if job.started is not None else job.planned_start
+    if name == "waited":
+        return (job.started if job.started is not None else now) - job.submitted
+    return getattr(job, name)
 
 
 @pytest.mark.parametrize("private", [True, False], ids=["private", "open"])
@@ -172,6 +215,7 @@ def test_the_picture_says_what_the_daemon_says(
     spare = Sparing()
     followed = Followed(Scheduler(cluster, plugged(*plugins)), private=private, spare=spare)
     site, news, owners = Site(followed), list[e.Event](), dict[str, set[str]]()
+    kept: Kept = {}
     for drawn, spare.pieces in cycles:
         coming = site.events(drawn)
         for event in coming:
@@ -180,12 +224,12 @@ def test_the_picture_says_what_the_daemon_says(
         news = followed.started(followed.cycle(*news, *coming))
         if spare.pieces is None:
             followed.settle()
-            agree(followed)
+            agree(followed, kept)
         else:
             followed.tell()
     followed.cycle(*news)
     spare.pieces = None
     followed.settle()
-    agree(followed)
+    agree(followed, kept)
     if private:
         nobody_is_told_of_others(followed, owners)

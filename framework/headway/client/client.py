@@ -15,6 +15,7 @@ import msgspec
 
 from headway.client.connection import JSON, Way, token_of_environment
 from headway.client.events import Event, events_of
+from headway.client.kept import Kept
 from headway.client.past import PastOfCluster
 from headway.errors import Failure, UserError
 from headway.inquiry.reports import (
@@ -33,7 +34,8 @@ from headway.inquiry.reports import (
 from headway.journal.starts_report import StartsReport
 from headway.serve.past import HISTORY
 from headway.serve.past import Question as OfThePast
-from headway.serve.resources import RESOURCES, lists_of
+from headway.serve.resources import RESOURCES, Resource, lists_of
+from headway.serve.sorting import JobsInOrder
 from headway.service import protocol
 from headway.service.protocol import Explained, Outcome, Report
 
@@ -47,7 +49,8 @@ _SILENT = 60.0
 _PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 #: Answers behind which a stream may be there later.
 _LATER = {429, 502, 503, 504}
-_PATHS = {one.request: one for one in (*RESOURCES, *HISTORY)}
+_PATHS: dict[type[msgspec.Struct], Resource] = {one.request: one for one in (*RESOURCES, *HISTORY)}
+_PATHS[protocol.Jobs] = _PATHS[JobsInOrder]
 
 
 class Refused(Failure):
@@ -101,6 +104,7 @@ class Client:
             raise UserError("expected a token as `headway token create` prints it, found other characters")
         self._timeout = timeout
         self._sleep = sleep
+        self._kept = Kept()
         #: What the journal tells, also while the daemon is down.
         self.past = PastOfCluster(self._found)
 
@@ -122,9 +126,12 @@ class Client:
         mine: bool = False,
         first: int = 0,
         count: int = 100,
+        sort: str = "",
     ) -> JobPage:
-        """A page of jobs: places, planned starts, why each waits."""
-        asked = protocol.Jobs(pool, user, status, first, count, account, qos, name, mine)
+        """A page of jobs: places, planned starts, why each waits. ``sort``: by one of
+        :data:`headway.serve.sorting.KEYS`, such as "start" or "waited", "-" before it: the largest first; "":
+        in the order of the queues."""
+        asked = JobsInOrder(pool, user, status, first, count, account, qos, name, mine, sort)
         return self._found(asked, JobPage)
 
     def all_jobs(self, **wanted: Any) -> Iterator[JobReport]:
@@ -290,18 +297,25 @@ class Client:
     def _asked(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> bytes:
+        headers = dict(headers or {})
+        if method == "GET" and (tag := self._kept.tag(path)) is not None:
+            headers["If-None-Match"] = tag
         with closing(self._way.connection(self._timeout)) as connection:
             try:
-                answer = self._way.send(connection, self._token, method, path, body, headers or {})
+                answer = self._way.send(connection, self._token, method, path, body, headers)
                 said = answer.read(_MOST + 1)
             except TimeoutError as error:
                 raise Failure(f"{self._way.url}: no answer within {self._timeout:g} s") from error
             except (OSError, http.client.HTTPException) as error:
                 raise Failure(f"{self._way.url}: cannot be reached: {error}") from error
+        if answer.status == 304 and "If-None-Match" in headers:
+            return self._kept.body(path)
         if answer.status not in (200, 202):
             raise _refusal(self._way.url, answer.status, said)
         if len(said) > _MOST:
             raise Failure(f"{self._way.url}: the answer has more than {_MOST} bytes")
+        if method == "GET":
+            self._kept.keep(path, answer.headers.get("ETag"), said)
         return said
 
 

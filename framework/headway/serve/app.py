@@ -26,6 +26,7 @@ from headway.serve.resources import RESOURCES, Resource, request_of
 from headway.serve.scraping import scraper
 from headway.serve.source import Source
 from headway.serve.streams import Seats, Streams, streamer
+from headway.serve.tags import Tagging, is_known, tagged, unchanged
 from headway.serve.what_if import PATH as WHAT_IF
 from headway.serve.what_if import asker
 
@@ -82,11 +83,14 @@ def _reader(
             asked = request_of(resource, request.query_params.multi_items(), request.path_params)
         except msgspec.ValidationError as error:
             return problem(400, str(error))
+        tag = source.tag(asked, caller) if isinstance(source, Tagging) else None
+        if tag is not None and is_known(request, tag):
+            return unchanged(tag)
         try:
             reply = await source.ask(asked, caller)
         except Failure as error:
             return problem(503, str(error))
-        return told(reply)
+        return told(reply) if tag is None else tagged(told(reply), tag)
 
     return read
 

@@ -14,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headway.serve.problems import problem
+from headway.serve.tags import KEPT
 
 #: What a browser may do with the page: nothing comes from another host, and no script stands in the page.
 POLICY = (
@@ -64,8 +65,7 @@ class Guard:
                 sent = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     sent.setdefault(name, value)
-                if of_data:
-                    sent.setdefault("cache-control", "no-store")
+                sent.setdefault("cache-control", "no-store" if of_data else KEPT)
             await send(message)
 
         refused = self._refusal(scope, headers, of_data)

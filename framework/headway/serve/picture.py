@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from functools import singledispatchmethod
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from headway.inquiry.reports import BookingReport, JobReport, NodeReport
 from headway.model import Placement
+from headway.serve.sorting import moves
 from headway.serve.source import Caller
 from headway.service import changes as c
 from headway.service.protocol import Report
@@ -51,8 +53,11 @@ class Picture:
         self.bookings: dict[str, tuple[list[BookingReport], int]] = {}
         self.cycle: c.Cycled | None = None
         self.report: Report | None = None
-        #: Lists that were made since something changed that they go by.
-        self._made: dict[Hashable, Any] = {}
+        #: How often each kind of change was folded, and how often one was that sorted lists alone go by.
+        self.changes: Counter[type] = Counter()
+        self.resorted = 0
+        #: Lists that were made since something changed that they go by, and of which version.
+        self._made: dict[Hashable, tuple[Hashable, Any]] = {}
         self._same: dict[str, str] = {}
         self._pairs: dict[tuple[str, int], tuple[str, int]] = {}
 
@@ -66,14 +71,14 @@ class Picture:
     def pools(self) -> tuple[str, ...]:
         return tuple([pool.name for pool in self.report.pools]) if self.report is not None else ()
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def kept(self, key: Hashable, make: Callable[[], T], version: Hashable = None) -> T:
         """What ``make`` makes, once until a job or a node comes or goes or changes so that it would stand
-        elsewhere in some list."""
-        if key not in self._made:
+        elsewhere in some list, or until ``version`` is another one."""
+        if key not in self._made or self._made[key][0] != version:
             if len(self._made) >= _KEPT:
                 del self._made[next(iter(self._made))]
-            self._made[key] = make()
-        found: T = self._made[key]
+            self._made[key] = version, make()
+        found: T = self._made[key][1]
         return found
 
     def places(self, domain: str) -> dict[str, int]:
@@ -83,21 +88,26 @@ class Picture:
 
     # ------------------------------------------------------------------ what changes it
 
-    @singledispatchmethod
     def fold(self, change: c.Change) -> None:
         """One change becomes part of it."""
+        self.changes[type(change)] += 1
+        self._fold(change)
+
+    @singledispatchmethod
+    def _fold(self, change: c.Change) -> None:
         raise AssertionError(f"no change that is known: {change}")
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.Begun) -> None:
         self.begun = change
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.JobRows) -> None:
         for told in change.rows:
             row = replace(told, report=self._thinner(told.report))
             known = self.jobs.get(row.report.id)
             if known is not None and _stands_as(known, row):
+                self.resorted += moves(known.report, row.report)
                 self._lies_on(row, known)
                 continue
             self._forget(row.report.id)
@@ -107,7 +117,7 @@ class Picture:
             self._forget(job_id)
             self._made.clear()
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.Domains) -> None:
         self._made.clear()
         self.domains = dict(change.domains)
@@ -115,7 +125,7 @@ class Picture:
         self.queues = {name: [] for name in self.domains}
         self.bookings = {name: self.bookings.get(name, ([], 0)) for name in self.domains}
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.Order) -> None:
         self._made.clear()
         if change.anew is not None:
@@ -127,7 +137,7 @@ class Picture:
         for at, job_id in change.put:
             queue.insert(at, job_id)
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.NodeRows) -> None:
         self.hidden = frozenset(change.hidden)
         for row in change.rows:
@@ -139,22 +149,22 @@ class Picture:
             self.nodes.pop(name, None)
             self._made.clear()
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.Booked) -> None:
         known, _ = self.bookings.get(change.domain, ([], 0))
         del known[change.keep :]
         known += (replace(row, placement=self._shared(row.placement)) for row in change.rows)
         self.bookings[change.domain] = known, change.owed
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.Cycled) -> None:
         self.cycle = change
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.State) -> None:
         self.report = change.report
 
-    @fold.register
+    @_fold.register
     def _(self, change: c.Whole) -> None:
         self.whole = True
 

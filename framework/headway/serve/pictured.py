@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ from msgspec.structs import replace
 from headway.errors import Failure
 from headway.serve.news import News
 from headway.serve.picture import Picture, sees_all
-from headway.serve.reading import Readable, Reader
+from headway.serve.reading import MADE_FROM, Readable, Reader
 from headway.serve.source import Caller, DaemonSource, NotAsked
 from headway.serve.stream import DaemonItem, Item, Stream
 from headway.service import protocol
@@ -60,6 +62,9 @@ class PictureSource:
     silent_since: float | None = field(default=None, init=False)
     #: The picture is what the daemon tells now.
     is_current: bool = field(default=False, init=False)
+    #: Of this process, and which of its pictures is told.
+    _salt: str = field(default_factory=lambda: secrets.token_hex(6), init=False)
+    _pictures: int = field(default=0, init=False)
     #: When it was heard last.
     _heard: float = field(default=0.0, init=False)
     #: Answers that are the same for all, after the cycle of this number.
@@ -77,6 +82,19 @@ class PictureSource:
         if isinstance(request, _COMMON) and self.is_current and picture is not None:
             return await self._asked_once(picture, request, caller)
         return await self.daemon.ask(request, caller)
+
+    def tag(self, request: AnyRequest, caller: Caller) -> str | None:
+        """A word that is another one as soon as the answer may be (ETag); None: that is not known.
+
+        It is made from how often what the answer is made from has changed, and not from the answer."""
+        picture = self.picture if self.is_current or self.silent_since is not None else None
+        made_from = MADE_FROM.get(type(request))
+        if picture is None or made_from is None:
+            return None
+        asked = (caller.user, caller.itself, sorted(caller.scopes), request)
+        digest = hashlib.blake2b(msgspec.json.encode(asked), digest_size=12).hexdigest()
+        counts = ".".join(str(picture.changes[kind]) for kind in made_from)
+        return f'W/"{self._salt}.{self._pictures}.{self.silent_since}.{counts}.{digest}"'
 
     def sees_all(self, caller: Caller) -> bool:
         """Whether a user may know of all jobs: as the daemon has said last."""
@@ -179,6 +197,7 @@ class PictureSource:
     def _found(self, picture: Picture) -> None:
         """All is known that the daemon tells at the beginning."""
         self.picture, self.is_current = picture, True
+        self._pictures += 1
         structlog.get_logger("headway.serve").info("the daemon is followed", socket=str(self.daemon.socket))
         self.stream_of.put("daemon", DaemonItem(True, self.clock()))
         self.stream_of.tell()

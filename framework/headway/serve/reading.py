@@ -21,10 +21,23 @@ from headway.inquiry.reports import (
     PoolList,
 )
 from headway.serve.picture import PENDING, WAITING, Picture
+from headway.serve.sorting import JobsInOrder, in_order
 from headway.serve.source import Caller
+from headway.service import changes as c
 from headway.service import protocol as p
 from headway.service.changes import Decided, JobRow
 
+#: What an answer is made from beside the daemon's words about rights and time: kinds of changes.
+_STATE = (c.Cycled, c.State, c.Domains)
+MADE_FROM: dict[type[msgspec.Struct], tuple[type, ...]] = {
+    p.Status: (c.State,),
+    p.Jobs: (*_STATE, c.JobRows, c.Order),
+    JobsInOrder: (*_STATE, c.JobRows, c.Order),
+    p.Nodes: (*_STATE, c.NodeRows, c.JobRows),
+    p.Pools: _STATE,
+    p.Bookings: (*_STATE, c.Booked),
+    p.Cycle: _STATE,
+}
 #: What can be answered from a picture.
 Readable = p.Status | p.Jobs | p.Nodes | p.Pools | p.Bookings | p.Cycle
 
@@ -70,6 +83,8 @@ class Reader:
             whose = self._user
         key = ("jobs", asked.pool, whose, asked.status, asked.account, asked.qos, asked.name)
         ids = self._picture.kept(key, lambda: self._ids(asked, whose))
+        if isinstance(asked, JobsInOrder) and asked.sort:
+            ids = self._in_that_order(key, ids, asked.sort)
         made, then = page(
             iter(ids),
             self._job,
@@ -78,6 +93,17 @@ class Reader:
             nodes=lambda report: len(report.placement) + len(report.planned_placement),
         )
         return JobPage(made, then)
+
+    def _in_that_order(self, key: tuple[str, ...], ids: list[str], by: str) -> list[str]:
+        """The ids of the list that has this key, sorted."""
+        picture = self._picture
+        now = picture.cycle.report.at if picture.cycle is not None else None
+        version = picture.resorted, now if by.endswith("waited") else None
+
+        def make() -> list[str]:
+            return in_order(ids, by, lambda job_id: picture.jobs[job_id].report, now)
+
+        return picture.kept((*key, by), make, version)
 
     def _ids(self, asked: p.Jobs, whose: str) -> list[str]:
         """The ids of the jobs that are asked for, in their order."""
@@ -235,6 +261,7 @@ def _is_of(report: JobReport, pool: str) -> bool:
 
 _HOW: dict[type[msgspec.Struct], Callable[[Reader, Any], Any]] = {
     p.Jobs: Reader.jobs,
+    JobsInOrder: Reader.jobs,
     p.Nodes: Reader.nodes,
     p.Pools: Reader.pools,
     p.Bookings: Reader.bookings,

@@ -18,6 +18,7 @@ import msgspec.inspect
 from headway.inquiry import reports
 from headway.journal.starts_report import StartsReport
 from headway.measured.report import Measured
+from headway.serve.sorting import JobsInOrder
 from headway.service import protocol
 
 
@@ -37,7 +38,7 @@ class Resource:
 #: Of version 1.
 RESOURCES = (
     Resource("/status", protocol.Status, protocol.Report, "How the daemon is."),
-    Resource("/jobs", protocol.Jobs, reports.JobPage, "Jobs: places, planned starts, why each waits."),
+    Resource("/jobs", JobsInOrder, reports.JobPage, "Jobs: places, planned starts, why each waits."),
     Resource("/jobs/{job}", protocol.Explain, protocol.Explained, "A job, what it does and why."),
     Resource("/pools", protocol.Pools, reports.PoolList, "The pools."),
     Resource("/nodes", protocol.Nodes, reports.NodePage, "The nodes."),

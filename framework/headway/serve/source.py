@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from headway.errors import Failure
+from headway.serve.sorting import JobsInOrder
 from headway.service import protocol
 from headway.service.protocol import AnyRequest, OnBehalf, Reply
 
@@ -61,6 +62,13 @@ class DaemonSource:
         self._turns = asyncio.Semaphore(self.at_once)
 
     async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
+        if isinstance(request, JobsInOrder):
+            if request.sort:
+                raise NotAsked(
+                    "jobs are not sorted yet: the daemon has not told all of them, or does not let this "
+                    "process follow it (service.speakers)"
+                )
+            request = request.unsorted()
         try:
             mine = self._of_users.get(caller.user)
             if mine is None:

@@ -23,6 +23,7 @@ from headway.serve import past
 from headway.serve.app import make_app
 from headway.serve.callers import ALL
 from headway.serve.history import History
+from headway.serve.sorting import JobsInOrder
 from headway.serve.source import Caller, NotAsked
 from headway.service import protocol as p
 
@@ -77,7 +78,7 @@ def test_answers_are_the_reports(connect: Connect) -> None:
     cluster = connect(told)
     page = cluster.jobs(pool="main", mine=True, count=7)
     assert page == JOBS and isinstance(page, JobPage)
-    assert told.asked == [(p.Jobs(pool="main", mine=True, count=7), Caller("alice", ALL))]
+    assert told.asked == [(JobsInOrder(pool="main", mine=True, count=7), Caller("alice", ALL))]
     answer = cluster.ask(p.Jobs(), JobPage)
     assert (answer.as_of, answer.remark) == (5.0, "only your own jobs are shown")
 
@@ -86,7 +87,8 @@ def test_every_question_goes_through_as_it_is(connect: Connect) -> None:
     told = Told(p.Reply("accepted", found=PoolList(())))
     cluster = connect(told)
     questions = [
-        p.Status(), p.Explain("7[1] y?#%2e"), p.Jobs(name="<b>&=ä", mine=True), p.Pools(),
+        p.Status(), p.Explain("7[1] y?#%2e"),
+        JobsInOrder(name="<b>&=ä", mine=True, sort="-start"), p.Pools(),
         p.Nodes("p", 3, 5), p.Bookings("p"), p.Reservations(1), p.Cycle(), p.Datasets(), p.Starts(),
         p.PluginQuestion("shares", '{"a": "b&c"}'),
         p.Holes("p", 2, features=("a", "b"), gres_per_node=(("gpu:a100", 4),), exclusive=True, seconds=1.5),

@@ -10,6 +10,7 @@ from web import client as client_of
 from headway.errors import Failure
 from headway.serve.app import make_app
 from headway.serve.resources import RESOURCES
+from headway.serve.sorting import JobsInOrder
 from headway.serve.source import Caller
 from headway.service import protocol as p
 
@@ -23,7 +24,7 @@ def client(source: Told, user: str = "alice") -> TestClient:
 def test_a_resource_is_a_request_in_the_users_name() -> None:
     source = Told(p.Reply("accepted", "only your own jobs are shown", found=JOBS, as_of=5.0))
     answer = client(source).get("/v1/jobs?pool=main&count=3")
-    assert source.asked == [(p.Jobs(pool="main", count=3), ALICE)]
+    assert source.asked == [(JobsInOrder(pool="main", count=3), ALICE)]
     assert answer.status_code == 200
     told = answer.json()
     assert (told["as_of"], told["remark"]) == (5.0, "only your own jobs are shown")
@@ -78,8 +79,9 @@ def test_nobody_and_no_daemon() -> None:
 
 def test_every_question_of_the_socket_is_a_resource() -> None:
     questions = {*p.AtOnce.__args__, *p.Question.__args__}
+    named = {p.Jobs if one.request is JobsInOrder else one.request for one in RESOURCES}
     # What-if costs the daemon a process, so it is no GET.
-    assert {resource.request for resource in RESOURCES} == questions - {p.WhatIf}
+    assert named == questions - {p.WhatIf}
 
 
 def test_the_user_is_told_as_whom_it_is_known() -> None:
