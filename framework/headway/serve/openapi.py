@@ -56,7 +56,11 @@ def document(version: str) -> Schema:
     shapes = list(
         dict.fromkeys([*(one.shape for one in read), *_ITEMS.values(), WhatIfReport, Outcome, Problem, Self])
     )
-    requests = [*(one.request for one in read), *(one.request for one in ACTIONS), WhatIfBody]
+    requests: list[type[msgspec.Struct]] = [
+        *(one.request for one in read),
+        *(one.request for one in ACTIONS),
+        WhatIfBody,
+    ]
     refs, components = msgspec.json.schema_components([*shapes, *requests], ref_template=_REFERENCE)
     ref_of = dict(zip([*shapes, *requests], refs, strict=True))
     fields = {kind: components[kind.__name__] for kind in requests}
