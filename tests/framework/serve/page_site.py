@@ -16,8 +16,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 
 from headway.errors import Failure
+from headway.inquiry import past_reports as h
 from headway.inquiry import reports as r
+from headway.serve import past
+from headway.serve.answers import Answer
 from headway.serve.app import make_app
+from headway.serve.history import History, NotThere
 from headway.serve.source import Caller
 from headway.service import protocol as p
 
@@ -52,6 +56,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.now = time.time()
+        self.past = PastOfSite(self)
         self.node_names = [f"n{number:05}" for number in range(self.nodes)]
         self.jobs = [self._pending(number) for number in range(self.waiting)]
         self.jobs += [self._running(number) for number in range(self.running)]
@@ -102,7 +107,10 @@ class Site:
     def found(self, request: Any) -> Any:
         match request:
             case p.Jobs():
-                return r.JobPage(*pages([job for job in self.jobs if is_wanted(job, request)], request))
+                found = [job for job in self.jobs if is_wanted(job, request)]
+                if by := getattr(request, "sort", ""):
+                    found.sort(key=lambda job: getattr(job, by.lstrip("-")), reverse=by.startswith("-"))
+                return r.JobPage(*pages(found, request))
             case p.Explain(job=name):
                 return next((self.explained(job) for job in self.jobs if job.id == name), None)
             case p.Nodes():
@@ -200,6 +208,68 @@ LIMITS = {
 }
 
 
+class PastOfSite(History):
+    """A journal in which a job of each of the last ten hours is over; one is hostile."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(None, lambda _: True)
+        self.site = site
+        #: What was asked; and why there is no answer.
+        self.asked: list[Any] = []
+        self.trouble = ""
+
+    def _answer(self, question: Any, user: str | None) -> Answer:
+        self.asked.append(question)
+        if self.trouble:
+            raise Failure(self.trouble)
+        found = self._told(question)
+        if found is None:
+            raise NotThere(f"the journal tells of no job with the id {question.job!r}")
+        return Answer(self.site.now, msgspec.Raw(msgspec.json.encode(found)), self.site.remark)
+
+    def _told(self, question: Any) -> Any:
+        if isinstance(question, past.JobsPast):
+            hour = next((hour for hour in range(10) if f"past{hour}" == question.job), None)
+            if hour is None:
+                return None
+            return h.JobHistory(question.job, (self._job(hour),), (self._event(hour), self._decision(hour)))
+        until = min(question.until or 1e12, self.site.now)
+        last = int(question.after.split(".")[1]) if question.after else -1
+        hours = [
+            hour for hour in range(10)
+            if (question.since or 0) <= self._ended(hour) < until and hour > last
+        ]  # fmt: skip
+        told, then = hours[: question.count], hours[question.count :]
+        number = f"1.{told[-1]}.0" if then else None
+        if isinstance(question, past.Work):
+            return h.WorkHistory(tuple(map(self._job, told)), number)
+        if isinstance(question, past.Events):
+            return h.EventHistory(tuple(map(self._event, told)), number)
+        return h.DecisionHistory(tuple(map(self._decision, told)), number)
+
+    def _ended(self, hour: int) -> float:
+        return self.site.now - 3600 * (hour + 1)
+
+    def _job(self, hour: int) -> h.PastJob:
+        ended, name = self._ended(hour), HOSTILE if hour == 1 else "done"
+        return h.PastJob(
+            f"past{hour}", "main", 16, 7200.0, ended - 4000, "ann", name=name, started=ended - 1800,
+            ended=ended, placement=((self.site.node_names[0], 16),), outcome="failed", reason=name,
+            number=f"1.{hour}.0",
+        )  # fmt: skip
+
+    def _event(self, hour: int) -> h.PastEvent:
+        at = self._ended(hour)
+        return h.PastEvent(f"1.{hour}.0", "JobEnded", at, at, f"past{hour}", "ann", detail="failed")
+
+    def _decision(self, hour: int) -> h.PastDecision:
+        reason = HOSTILE if hour == 1 else "first in the queue"
+        at = self._ended(hour) - 1800
+        return h.PastDecision(
+            f"1.{hour}.0", at, "Start", f"past{hour}", "ann", reason=reason, accepted=hour != 2
+        )
+
+
 class OneUser:
     async def caller(self, request: Request) -> Caller | None:
         return Caller("alice")
@@ -223,7 +293,7 @@ def with_policy(app: Any) -> Any:
 def served(site: Site, app: Any = None) -> Iterator[str]:
     """The page's address, as long as it is served."""
     listening = socket.create_server(("127.0.0.1", 0))
-    made = with_policy(app or make_app(site, OneUser()))
+    made = with_policy(app or make_app(site, OneUser(), history=site.past))
     server = uvicorn.Server(uvicorn.Config(made, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

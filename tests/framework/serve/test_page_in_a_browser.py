@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import axe_core_python
@@ -105,7 +106,8 @@ def test_the_chart_tells_of_a_reservation_in_words(browser: Browser, address: st
 def test_only_this_host_is_asked(browser: Browser, address: str) -> None:
     for view in VIEWS:
         browser.view(address + path_of(view), view)
-    assert {url for url in browser.requests if not url.startswith((address, "about:"))} == set()
+    # The browser draws its own fields of time with pictures that it brings.
+    assert {url for url in browser.requests if not url.startswith((address, "about:", "data:"))} == set()
 
 
 def test_the_remark_of_the_server_is_shown(browser: Browser, address: str) -> None:
@@ -154,7 +156,7 @@ def test_every_control_is_reached_by_tab(browser: Browser, address: str) -> None
 def test_filters_are_in_the_address(browser: Browser, site: Site, address: str) -> None:
     browser.view(address + "#/queue?status=running&user=user1", "queue")
     assert browser.run("document.querySelectorAll('#view tbody tr').length") == 1
-    asked = [one for one in site.asked if type(one).__name__ == "Jobs"][-1]
+    asked = [one for one in site.asked if type(one).__name__ == "JobsInOrder"][-1]
     assert (asked.status, asked.user, asked.first) == ("running", "user1", 0)
 
 
@@ -178,7 +180,7 @@ def test_all_jobs_are_sorted_not_those_of_a_page(browser: Browser) -> None:
             browser.wait(f"{row} !== {before!r}")
         sizes = "[...document.querySelectorAll('#view td.c-size')].map(one => one.textContent).join()"
         assert set(browser.run(sizes).split(",")) == {"8"}
-        assert "Jobs 501 to 600 of 600" in browser.run("document.getElementById('view').innerText")
+        assert "Jobs 501 to 600, the last" in browser.run("document.getElementById('view').innerText")
 
 
 class Operator:
@@ -266,7 +268,9 @@ async def a_stream(request: Request) -> Response:
 
 def test_the_stream_is_read_and_taken_up_again(browser: Browser) -> None:
     site = Site()
-    app = Starlette(routes=[Route("/v1/stream", a_stream), Mount("/", make_app(site, OneUser()))])
+    app = Starlette(
+        routes=[Route("/v1/stream", a_stream), Mount("/", make_app(site, OneUser(), history=site.past))]
+    )
     with served(site, app) as address:
         browser.view(address + "#/decisions", "decisions")
         browser.wait("document.getElementById('view').textContent.includes('Hold78')")
@@ -290,7 +294,9 @@ def test_who_is_not_known_gives_a_token(browser: Browser) -> None:
 
     site = Site()
     session = Route("/v1/session", begin, methods=["POST"])
-    with served(site, Starlette(routes=[session, Mount("/", make_app(site, ByCookie()))])) as address:
+    with served(
+        site, Starlette(routes=[session, Mount("/", make_app(site, ByCookie(), history=site.past))])
+    ) as address:
         browser.view(address + "#/queue", "queue")
         browser.wait("!!document.getElementById('token')")
         for token in ("wrong", "right"):
@@ -350,3 +356,90 @@ def test_it_shows_a_new_cycle(browser: Browser) -> None:
         site.cycle, site.jobs = 8, site.jobs[1:]
         browser.wait("document.getElementById('state').textContent.includes('cycle 8')")
         browser.wait("document.querySelector('#view').textContent.includes('It has ended, or left')")
+
+
+# ---------------------------------------------------------------------- the past, from the journal
+
+SAID, CANVAS = (
+    "document.querySelector('#view .said').textContent",
+    "document.querySelector('#view canvas[tabindex]')",
+)
+ROWS = "[...document.querySelectorAll('#view tbody tr')]"
+
+
+def key(name: str) -> str:
+    return f"{CANVAS}.dispatchEvent(new KeyboardEvent('keydown', {{key: {name!r}}}))"
+
+
+def test_the_chart_goes_back_to_before_the_page_was_opened(
+    browser: Browser, site: Site, address: str
+) -> None:
+    site.past.asked.clear()
+    browser.view(address + "#/gantt", "gantt")
+    for _ in range(40):
+        if "10 ended" in browser.run(SAID):
+            break
+        browser.run(key("ArrowLeft") + ";" + key("-"))
+        browser.run("new Promise(done => setTimeout(done, 300))")
+    assert "10 ended" in browser.run(SAID)
+    asked = [one for one in site.past.asked if type(one).__name__ == "Work"]
+    # What was read is not read again: each question ends where the one before began.
+    assert all(later.until == earlier.since for earlier, later in pairwise(asked))
+    browser.run("document.querySelector('#view details').open = true; 0")
+    browser.wait(
+        f"{ROWS}.some(row => row.textContent.includes('past9') && row.textContent.includes('failed'))"
+    )
+
+
+def test_a_job_that_is_over_has_a_page(browser: Browser, address: str) -> None:
+    browser.view(address + "#/job/past1", "job")
+    shown = browser.wait("document.getElementById('view').textContent")
+    assert "The job is over: failed" in shown and HOSTILE in shown and "on 1 node" in shown
+    assert "not in the cluster's queue any more" in shown and "decided: Start" in shown
+    assert browser.run("window.hit") is None
+    browser.run("document.getElementById('find').focus()")
+    browser.write("past3")
+    browser.press("Enter")
+    browser.wait("location.hash === '#/job/past3'")
+
+
+def test_decisions_go_back(browser: Browser, site: Site, address: str) -> None:
+    browser.view(address + "#/decisions", "decisions")
+    browser.wait(f"{ROWS}.some(row => row.textContent.includes('past9'))")
+    assert browser.run(f"{ROWS}.filter(row => row.textContent.includes('past')).length") == 10
+    assert "nothing older" in browser.run("document.getElementById('view').textContent")
+    assert "event" not in browser.run(f"{ROWS}.map(row => row.textContent).join()")
+    browser.run("document.querySelector('#view input[type=checkbox]').click()")
+    browser.wait(f"{ROWS}.filter(row => row.textContent.includes('event JobEnded')).length === 10")
+    at = site.now - 8.5 * 3600
+    browser.run(
+        "(field => { const zone = new Date().getTimezoneOffset() * 60;"
+        f"field.value = new Date(({at} - zone) * 1000).toISOString().slice(0, 16);"
+        "field.dispatchEvent(new Event('change')); })"
+        "(document.querySelector('#view input[type=datetime-local]'))"
+    )
+    browser.wait(f"{ROWS}.length > 0 && {ROWS}.every(row => /past[789]/.test(row.textContent))")
+
+
+def test_the_past_is_there_without_the_daemon(browser: Browser) -> None:
+    site = Site(away=True)
+    with served(site) as address:
+        browser.view(address + "#/job/past2", "job")
+        browser.wait("document.getElementById('view').textContent.includes('The job is over: failed')")
+        assert "no daemon answers" in browser.run("document.getElementById('view').textContent")
+        browser.view(address + "#/decisions", "decisions")
+        browser.wait(f"{ROWS}.some(row => row.textContent.includes('past9'))")
+        browser.view(address + "#/gantt", "gantt")
+        browser.wait(f"/ [1-9][0-9]* ended/.test({SAID})")
+        assert "Only what has ended is shown" in browser.run("document.getElementById('view').textContent")
+        browser.complaints[:] = [one for one in browser.complaints if "status of 503" not in one]
+
+
+def test_a_journal_that_cannot_be_read_is_told_in_words(browser: Browser) -> None:
+    site = Site()
+    site.past.trouble = "the past cannot be told: journal x.db: cannot be read: Permission denied"
+    with served(site) as address:
+        for view in ("gantt", "decisions", "job"):
+            browser.view(address + path_of(view), view)
+            browser.wait("document.getElementById('view').textContent.includes('Permission denied')")
+        browser.complaints[:] = [one for one in browser.complaints if "status of 503" not in one]

@@ -171,8 +171,19 @@ async function search(text) {
     location.hash = `#/job/${encodeURIComponent(data.id)}`;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    location.hash = error.status === 404 ? `#/queue?${new URLSearchParams({ name: text })}`
+    location.hash = error.status === 404 && !(await hasPast(text)) ? `#/queue?${new URLSearchParams({ name: text })}`
       : `#/job/${encodeURIComponent(text)}`;
+  }
+}
+
+/** Whether the journal tells of a job that is not there any more. */
+async function hasPast(id) {
+  try {
+    await ask(`history/jobs/${encodeURIComponent(id)}`);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return false;
   }
 }
 

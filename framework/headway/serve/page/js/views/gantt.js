@@ -1,9 +1,10 @@
 // Past, running and booked work by node, over time.
 
-import { all } from "../api.js";
+import { Refused, all } from "../api.js";
 import { KINDS, barAt, barsOf, keptOf, rowsOf, timeStep } from "../bars.js";
 import { colours, context, el, fill, jobLink, oncePerFrame, onTheme } from "../dom.js";
 import { memory } from "../memory.js";
+import { Work } from "../past.js";
 import { Table } from "../table.js";
 import { brief, count, span, timed, whole, zone } from "../words.js";
 
@@ -37,11 +38,15 @@ const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB").
 
 const known = (end) => (end === null || end === undefined ? Infinity : end);
 
-/** What bars are made of: jobs that have ended, run and are booked. */
-function itemsOf(running, bookings, now) {
-  const items = [];
+/** What bars are made of: jobs that have ended, as the journal or this page knows, that run and are booked. */
+function itemsOf(past, running, bookings, now) {
+  const items = [], told = new Set();
+  for (const job of past) {
+    told.add(`${job.id} ${job.started}`);
+    items.push({ ...job, start: job.started, end: job.ended ?? job.started, kind: "past" });
+  }
   for (const job of memory.ended.values()) {
-    items.push({ ...job, start: job.started, end: job.ended, kind: "past" });
+    if (!told.has(`${job.id} ${job.started}`)) items.push({ ...job, start: job.started, end: job.ended, kind: "past" });
   }
   for (const job of running) {
     items.push({ ...job, start: job.started ?? now, end: Math.max(known(job.expected_end), now),
@@ -55,19 +60,42 @@ function itemsOf(running, bookings, now) {
   return items;
 }
 
+/** Rows for jobs of the past alone, of a cluster whose nodes nobody tells: as wide as the widest job. */
+function nodesOf(past) {
+  const widest = new Map();
+  for (const { placement = [] } of past) {
+    for (const [name, count_] of placement) widest.set(name, Math.max(count_, widest.get(name) || 1));
+  }
+  return [...widest].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }))
+    .map(([name, processors]) => ({ name, processors, pools: [] }));
+}
+
+/** A time as a field of that kind has it: of this browser's zone. */
+const local = (seconds) => new Date((seconds - new Date(seconds * 1000).getTimezoneOffset() * 60) * 1000).toISOString().slice(0, 16);
+
 export function make(root, { parameters, remember }) {
   let pool = parameters.get("pool") || "";
   let layout = { rows: [], place: new Map() }, chart = { bars: [], from: new Int32Array(1) }, kept = new Map();
   let nodes = [], reservations = [], nodesAt = -Infinity, now = Date.now() / 1000, marked = null, follows = true, telling = 0;
-  let view = null, drag = null;
+  let view = null, drag = null, past = new Work(pool), jobs = [], bookings = [], remarks = "";
+  const abort = new AbortController();
 
   const canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Work by node over time. The sentences and the table below say the same.", "aria-describedby": "gantt-said" });
   const tip = el("div", { class: "tip", hidden: true });
   const choice = el("select", {}, el("option", { value: "" }, "all pools"));
   const press = (title, label, action) => el("button", { type: "button", title, "aria-label": title, on: { click: action } }, label);
   const nowButton = press("Follow the time", "Now", () => { follows = true; begin(); draw(); });
+  const goTo = el("input", { type: "datetime-local", title: "A time to look at" });
+  goTo.addEventListener("change", () => {
+    const at = Date.parse(goTo.value) / 1000;
+    if (!view || Number.isNaN(at)) return;
+    const length = view.t1 - view.t0;
+    follows = false;
+    Object.assign(view, { t0: at - length / 2, t1: at + length / 2 });
+    draw();
+  });
   const tools = el("div", { class: "tools" },
-    el("label", {}, "Pool ", choice),
+    el("label", {}, "Pool ", choice), el("label", {}, "Go to ", goTo),
     el("div", { class: "buttons", role: "group", "aria-label": "Time" },
       press("Earlier", "←", () => move(-0.25, 0)), press("Later", "→", () => move(0.25, 0)),
       press("Closer in time", "+", () => zoomTime(0.5)), press("Farther in time", "−", () => zoomTime(2)), nowButton),
@@ -80,13 +108,13 @@ export function make(root, { parameters, remember }) {
   const remark = el("p", { class: "note", hidden: true });
   const table = new Table([
     { name: "job", head: "Job", cell: ({ item }) => jobLink(item.id) },
-    { name: "is", head: "State", cell: ({ item }) => WORDS[item.kind] },
+    { name: "is", head: "State", cell: ({ item }) => item.outcome || WORDS[item.kind] },
     { name: "where", head: "On", cell: ({ item }) => (item.placement?.length
       ? item.placement.map(([name]) => name).join(", ") : item.pool) },
     { name: "size", head: "Processors", number: true, cell: ({ item }) => String(item.processors) },
     { name: "from", head: `From (${zone()})`, cell: ({ item }) => brief(item.start) },
     { name: "until", head: `Until (${zone()})`, cell: ({ item }) => (item.end === Infinity ? "no end" : brief(item.end)) },
-  ], { key: ({ item }) => `${item.kind} ${item.id}`, caption: "Jobs of the nodes and the time that are shown", empty: "No job is shown." });
+  ], { key: ({ item }) => `${item.kind} ${item.id} ${item.start}`, caption: "Jobs of the nodes and the time that are shown", empty: "No job is shown." });
   const text = el("details", {}, el("summary", {}, "As a table"), table.element);
   root.append(tools, legend, remark, el("div", { class: "stage" }, canvas, tip), said, text);
   text.addEventListener("toggle", () => list());
@@ -161,7 +189,27 @@ export function make(root, { parameters, remember }) {
     nowButton.setAttribute("aria-pressed", String(follows));
     // The words follow once the hand rests.
     clearTimeout(telling);
-    telling = setTimeout(tell, 150);
+    telling = setTimeout(() => { tell(); look(); }, 150);
+  }
+
+  /** The past of what is on the screen is read, a little further back than is shown. */
+  function look() {
+    if (!view || document.activeElement !== goTo) goTo.value = view ? local((view.t0 + view.t1) / 2) : "";
+    const since = Math.floor(view.t0 - 0.25 * (view.t1 - view.t0)), mine = past;
+    if (since >= now) return;
+    mine.back(since, now, () => { if (mine === past) { lay(); draw(); } }, abort.signal).catch((error) => {
+      if (error.name !== "AbortError") throw error;
+    });
+  }
+
+  /** Bars of what is known. */
+  function lay() {
+    layout = rowsOf(nodes.length ? nodes : nodesOf(past.jobs), memory.latest?.pools || [], pool);
+    chart = barsOf(itemsOf(past.jobs, jobs, bookings, now), layout);
+    kept = keptOf(reservations, layout);
+    const said_ = [remarks, past.why].filter(Boolean).join(" ");
+    remark.hidden = !said_;
+    fill(remark, said_);
   }
 
   function paintTimes(drawn, colour) {
@@ -252,7 +300,7 @@ export function make(root, { parameters, remember }) {
   }
 
   function showLegend() {
-    const names = { past: "ended, since the page was opened", running: "runs, to its expected end",
+    const names = { past: "ended", running: "runs, to its expected end",
       suspended: "is suspended", booked: "booked, as the last cycle planned it", reserved: "reserved" };
     legend.replaceChildren(...Object.entries(names).map(([kind, name]) => {
       const sample = el("canvas", { "aria-hidden": "true" }), drawn = context(sample, 18, 14);
@@ -269,7 +317,7 @@ export function make(root, { parameters, remember }) {
     const found = new Map(), last = Math.min(layout.rows.length, Math.ceil(view.r1));
     for (let place = chart.from[Math.max(0, Math.floor(view.r0))]; place < chart.from[last]; place += 1) {
       const bar = chart.bars[place];
-      if (bar.end >= view.t0 && bar.start <= view.t1) found.set(`${bar.kind} ${bar.item.id}`, bar);
+      if (bar.end >= view.t0 && bar.start <= view.t1) found.set(`${bar.kind} ${bar.item.id} ${bar.item.start}`, bar);
     }
     return [...found.values()];
   }
@@ -299,7 +347,7 @@ export function make(root, { parameters, remember }) {
   }
 
   function describe({ item }) {
-    return [`Job ${item.id} ${WORDS[item.kind]}`, item.name && `${item.name}`, item.user && `user ${item.user}`,
+    return [`Job ${item.id} ${WORDS[item.kind]}${item.outcome ? `: ${item.outcome}` : ""}`, item.name && `${item.name}`, item.user && `user ${item.user}`,
       `${count(item.processors, "processor")}${item.placement?.length ? ` on ${count(item.placement.length, "node")}` : ""}`,
       `from ${whole(item.start)}`,
       item.end === Infinity ? "without an end" : `until ${whole(item.end)} (${span(item.end - item.start)})`,
@@ -386,6 +434,7 @@ export function make(root, { parameters, remember }) {
     pool = choice.value;
     nodesAt = -Infinity;
     view = null;
+    past = new Work(pool);
     remember("gantt", { pool });
     refresh().catch((error) => { fill(said, error.message); });
   });
@@ -398,26 +447,21 @@ export function make(root, { parameters, remember }) {
 
   async function refresh(signal) {
     const told = (what) => (number) => { if (!view) fill(said, `Reading: ${count(number, what)}`); };
-    if (performance.now() / 1000 - nodesAt > NODES_AGAIN) {
-      ({ items: nodes } = await all("nodes", { pool }, "nodes", { signal, told: told("node") }));
-      ({ items: reservations } = await all("reservations", {}, "reservations", { signal, most: 2000 }));
-      nodesAt = performance.now() / 1000;
-    }
-    const [running, suspended, bookings] = await Promise.all([
-      all("jobs", { pool, status: "running" }, "jobs", { signal, told: told("job") }),
-      all("jobs", { pool, status: "suspended" }, "jobs", { signal }), all("bookings", { pool }, "bookings", { signal, most: 5000 }),
-    ]);
     const before = now;
-    now = running.asOf || Date.now() / 1000;
-    const jobs = [...running.items, ...suspended.items];
-    if (!pool && running.complete) memory.onNodes(jobs, now);
-    layout = rowsOf(nodes, memory.latest?.pools || [], pool);
-    chart = barsOf(itemsOf(jobs, bookings.items, now), layout);
-    kept = keptOf(reservations, layout);
+    try {
+      await readLive(signal, told);
+    } catch (error) {
+      // Without the daemon, and if nothing is known of it, the journal still tells of the past.
+      if (!(error instanceof Refused) || error.status === 401 || view) throw error;
+      now = Date.now() / 1000;
+      await past.back(Math.floor(now - 86400), now, () => {}, signal);
+      if (!past.jobs.length) throw error;
+      remarks = `${error.message}. Only what has ended is shown.`;
+    }
+    lay();
     if (!view) begin();
+    if (!nodes.length && past.jobs.length && follows) showPast();
     else if (follows) { view.t0 += now - before; view.t1 += now - before; }
-    remark.hidden = !running.remark && running.complete;
-    fill(remark, running.remark, running.complete ? "" : ` The first ${count(jobs.length, "job")} are shown.`);
     for (const { name } of memory.latest?.pools || []) {
       if (![...choice.options].some((option) => option.value === name)) choice.add(new Option(name));
     }
@@ -425,8 +469,32 @@ export function make(root, { parameters, remember }) {
     draw();
   }
 
+  /** The view on the jobs that ended last, where nothing is known of what runs. */
+  function showPast() {
+    follows = false;
+    const length = Math.max(600, now - Math.min(...past.jobs.slice(0, LISTED).map(({ started }) => started)));
+    Object.assign(view, { t0: now - 1.02 * length, t1: now + 0.02 * length });
+  }
+
+  async function readLive(signal, told) {
+    if (performance.now() / 1000 - nodesAt > NODES_AGAIN) {
+      ({ items: nodes } = await all("nodes", { pool }, "nodes", { signal, told: told("node") }));
+      ({ items: reservations } = await all("reservations", {}, "reservations", { signal, most: 2000 }));
+      nodesAt = performance.now() / 1000;
+    }
+    const [running, suspended, booked] = await Promise.all([
+      all("jobs", { pool, status: "running" }, "jobs", { signal, told: told("job") }),
+      all("jobs", { pool, status: "suspended" }, "jobs", { signal }), all("bookings", { pool }, "bookings", { signal, most: 5000 }),
+    ]);
+    now = running.asOf || Date.now() / 1000;
+    jobs = [...running.items, ...suspended.items];
+    bookings = booked.items;
+    if (!pool && running.complete) memory.onNodes(jobs, now);
+    remarks = running.remark + (running.complete ? "" : ` The first ${count(jobs.length, "job")} are shown.`);
+  }
+
   return {
     title: "Gantt", refresh,
-    leave() { watching.disconnect(); themed(); draw.cancel(); clearTimeout(telling); },
+    leave() { watching.disconnect(); themed(); draw.cancel(); clearTimeout(telling); abort.abort(); },
   };
 }

@@ -1,27 +1,13 @@
 // The queue: why each job waits, and when it is planned to start.
 
-import { Refused, all, ask } from "../api.js";
+import { Refused, ask } from "../api.js";
 import { el, fill, jobLink, linked } from "../dom.js";
 import { memory } from "../memory.js";
 import { Table } from "../table.js";
 import { STATUS, brief, count, number, percent, span, whole, zone } from "../words.js";
 
 const PAGE = 100;
-/** So many jobs are read to be sorted, and again after so many seconds. */
-const SORTED = 20000, SORT_AGAIN = 30;
 const FIELDS = ["pool", "status", "user", "account", "qos", "name"];
-
-const fieldOf = { planned_start: (job) => job.started ?? job.planned_start };
-
-/** By a field ("-" before it: the largest first); jobs without it come last. */
-function inOrder(jobs, by) {
-  const name = by.replace(/^-/, ""), turn = by.startsWith("-") ? -1 : 1, of = fieldOf[name] || ((job) => job[name]);
-  const absent = (value) => value === null || value === undefined || value === "";
-  return jobs.map((job) => [of(job), job]).sort(([a], [b]) => {
-    if (absent(a) || absent(b)) return absent(a) - absent(b);
-    return a < b ? -turn : a > b ? turn : 0;
-  }).map(([, job]) => job);
-}
 
 const time = (seconds) => (seconds === null || seconds === undefined ? ""
   : el("time", { datetime: new Date(seconds * 1000).toISOString(), title: whole(seconds) }, brief(seconds)));
@@ -47,9 +33,9 @@ const columns = (asOf) => [
   { name: "size", head: "Processors", sort: "processors", number: true, cell: (job) => number(job.processors) },
   { name: "limit", head: "Limit", sort: "limit", number: true, cell: (job) => span(job.limit) },
   { name: "submitted", head: `Submitted (${zone()})`, sort: "submitted", wide: true, cell: (job) => time(job.submitted) },
-  { name: "waits", head: "Waits", number: true, title: "Since it was submitted, until it started",
+  { name: "waits", head: "Waits", sort: "waited", number: true, title: "Since it was submitted, until it started",
     cell: (job) => span((job.started || asOf()) - job.submitted) },
-  { name: "start", head: `Start (${zone()})`, sort: "planned_start", title: "When it started, or is planned to start",
+  { name: "start", head: `Start (${zone()})`, sort: "start", title: "When it started, or is planned to start",
     cell: (job) => time(job.started ?? job.planned_start) },
   { name: "state", head: "State", wide: true, cell: (job) => [
     el("span", { "aria-hidden": "true" }, `${STATUS[job.status]?.[0] || "?"} `), job.status] },
@@ -70,7 +56,6 @@ export function make(root, { parameters, remember }) {
   const wanted = Object.fromEntries(FIELDS.map((name) => [name, parameters.get(name) || ""]));
   let first = Number(parameters.get("first")) || 0, sort = parameters.get("sort") || "";
   let mine = parameters.get("mine") === "true", next = null, asOf = Date.now() / 1000;
-  let ordered = null;
   const before = [];
 
   const pools = el("ul", { class: "tiles" });
@@ -132,35 +117,17 @@ export function make(root, { parameters, remember }) {
     fill(shown, error.message);
   };
 
-  /** A page in the order of the queues; of another order all jobs are read first. */
-  async function read(signal) {
-    if (!sort) {
-      ordered = null;
-      const answer = await ask("jobs", { ...wanted, mine, first: first || "", count: PAGE }, signal);
-      return { ...answer, jobs: answer.data.jobs, next: answer.data.next ?? null, more: "" };
-    }
-    const what = JSON.stringify([wanted, sort, mine]);
-    if (ordered?.what !== what || performance.now() - ordered.at > SORT_AGAIN * 1000) {
-      const told = (done) => { if (ordered?.what !== what) fill(shown, `Reading: ${count(done, "job")}`); };
-      const found = await all("jobs", { ...wanted, mine }, "jobs", { signal, most: SORTED, told });
-      ordered = { ...found, what, at: performance.now(), items: inOrder(found.items, sort) };
-    }
-    const last = first + PAGE;
-    return { ...ordered, jobs: ordered.items.slice(first, last), next: last < ordered.items.length ? last : null,
-      more: ordered.complete ? ` of ${number(ordered.items.length)}` : `, sorted among the first ${number(ordered.items.length)}` };
-  }
-
   async function ask_(signal) {
     const asked = JSON.stringify([wanted, sort, mine, first]);
-    const answer = await read(signal);
+    const answer = await ask("jobs", { ...wanted, sort, mine, first: first || "", count: PAGE }, signal);
     if (asked !== JSON.stringify([wanted, sort, mine, first])) return;
-    const { jobs, more } = answer;
-    next = answer.next;
+    const { jobs } = answer.data;
+    next = answer.data.next ?? null;
     asOf = answer.asOf || Date.now() / 1000;
     table.show(jobs);
     table.sorted(sort);
     fill(shown, jobs.length ? `Jobs ${number(first + 1)} to ${number(first + jobs.length)}`
-      + (more || (next === null ? ", the last" : "")) : "");
+      + (next === null ? ", the last" : "") : "");
     previous.hidden = first === 0;
     following.hidden = next === null;
     remark.hidden = !answer.remark;
