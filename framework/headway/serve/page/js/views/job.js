@@ -62,7 +62,7 @@ function factsOf(job) {
 }
 
 function headlineOfPast({ started, ended, outcome, reason, placement = [] }) {
-  const why = reason ? `: ${reason}` : "";
+  const why = reason && outcome !== "completed" ? `: ${reason}` : "";
   if (!ended) return started ? `The job began at ${timed(started)}; no end of it is recorded.` : "The job came; nothing more is recorded of it.";
   const ran = started ? `, after ${span(ended - started)}${placement.length ? ` on ${count(placement.length, "node")}` : ""}` : ", before it began";
   return `The job is over: ${outcome || "ended"}${why} at ${timed(ended)}${ran}.`;
