@@ -26,6 +26,7 @@ _SILENCE = (
     "Unable to contact slurm controller",
     "Socket timed out",
     "Connection refused",
+    "Connection reset by peer",
     "Zero Bytes were transmitted",
     "authentication error",
 )

@@ -11,6 +11,8 @@ class Standing:
 
     #: How long a run's beginning may take to look for damage in the journal, seconds.
     look_for_damage = 5.0
+    #: For how long the first run's beginning asks a cluster that does not answer, seconds.
+    asks_for = 0.0
     #: Whether it drives even if another daemon, with another journal, still seems to.
     takes_over = False
     #: The number that it drives with, at least; 0: whatever comes next.

@@ -23,8 +23,11 @@ from headway.engine import Engine, Stopped
 from headway.errors import HeadwayError, UserError
 from headway.model.modes import Mode
 
-#: Between two attempts to make a run of a cluster that did not answer, at least.
-RETRY_SECONDS = 2.0
+#: Between two attempts to make a run of a cluster that did not answer, at least; the same at a take-over,
+#: while nobody schedules.
+RETRY_SECONDS, _AT_ONCE = 2.0, 0.1
+#: What the log says of it.
+_NO_ANSWER = "the cluster does not answer; waiting for it"
 
 
 class Succession:
@@ -68,7 +71,7 @@ class Succession:
 
     def run(self) -> None:
         """Until told to stop. Raises what the first run cannot be made for, and what ends a run."""
-        current = self._make(self.config)
+        current = self._make_first()
         self.began = True
         try:
             while True:
@@ -87,6 +90,21 @@ class Succession:
             self._life.stops()
             self._drop_next(current)
             current.close()
+
+    def _make_first(self) -> MadeRun:
+        """The first run; a cluster that does not answer is asked for as long as the standing says."""
+        end, is_told = time.monotonic() + self._standing.asks_for, False
+        while True:
+            try:
+                return self._make(self.config)
+            except Unreached as error:
+                self._standing.check()
+                if time.monotonic() >= end:
+                    raise
+                if not is_told:
+                    self._log.error(_NO_ANSWER, error=str(error))
+                is_told = True
+            time.sleep(_AT_ONCE)
 
     def _make(self, config: Config, before: MadeRun | None = None) -> MadeRun:
         return make_run(
@@ -116,7 +134,7 @@ class Succession:
             if isinstance(error, Unreached) and _same_clusters(config, current.config):
                 self._waits, self._tried = why, time.monotonic()
                 if waited is None:
-                    self._log.error("the cluster does not answer; waiting for it", error=str(error))
+                    self._log.error(_NO_ANSWER, error=str(error))
             else:
                 self._stays_in_force(why, error)
             return False

@@ -47,6 +47,8 @@ class Keeper(Standing):
         self.tenure = Tenure(word, patience, asked)
         self._lease = lease
         self._patience = patience
+        # Whoever leads next would have to wait, too; longer, and this machine may be what is wrong.
+        self.asks_for = patience
         self._on_lost = on_lost
         self._free = free
         self._clock = clock

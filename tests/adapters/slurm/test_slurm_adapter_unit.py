@@ -355,6 +355,18 @@ def test_after_silence_the_rest_of_the_starts_is_not_tried(slurm: PretendedSlurm
     assert sum(argv[1] == "update" for argv in slurm.said) <= 64
 
 
+def test_a_release_that_slurmctld_hung_up_on_is_not_refused(slurm: PretendedSlurm) -> None:
+    """It may have had its effect: the next look tells."""
+    slurm.jobs = [{**RECORDS[16], "job_id": 1, "admin_comment": "headway:held"}]
+    hung_up = "slurm_update error: Connection reset by peer"
+    slurm.answer = lambda argv: result(argv, rc=1, stderr=hung_up) if argv[1] == "release" else None
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+        (outcome,) = one.apply(time.time(), [d.Start("1", (("node3", 1),))])
+        assert outcome.accepted
+
+
 def test_wake_ends_a_wait(slurm: PretendedSlurm) -> None:
     with adapter(slurm, poll_interval=60.0) as one:
         one.describe()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from structlog.testing import capture_logs
+from waiting import HANG
 
 from headway.cli import run
 from headway.config import load_config
 from headway.daemon import succession
-from headway.daemon.standing import Standing
+from headway.daemon.made import Unreached
+from headway.daemon.standing import ALONE, Standing
 from headway.daemon.succession import Succession
 from headway.errors import Failure, Superseded, UserError
 from headway.standby import waiting
@@ -26,6 +30,9 @@ class Lease(Standing):
         self.tenure = Tenure(Word(7, "process 1 on host a"), 5.0, 0.0)
         self.on_lost = on_lost
         self.released = 0
+
+    def check(self) -> None:
+        self.tenure.check()
 
     def release(self) -> None:
         self.released += 1
@@ -101,6 +108,64 @@ def test_a_stand_by_that_is_told_to_end_runs_nothing(daemon: Any) -> None:
 def test_a_configuration_with_the_section_says_the_same_and_without_there_is_no_lease(daemon: Any) -> None:
     assert daemon(text="standby: {patience: 3s}\n")[1]
     assert not daemon()[1]
+
+
+class Run:
+    """A run that was made, and ends at once."""
+
+    def serve(self, *_: object) -> str:
+        return "stopped"
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Begin a first run while the cluster does not answer the first ``silent`` questions; how often it was
+    asked."""
+
+    def begin(standing: Standing, silent: int) -> int:
+        asked = 0
+
+        def make(*_: object) -> Run:
+            nonlocal asked
+            asked += 1
+            if asked <= silent:
+                raise Unreached("Connection reset by peer")
+            return Run()
+
+        monkeypatch.setattr(succession, "make_run", make)
+        path = tmp_path / "site.yaml"
+        path.write_text("mode: drive\n")
+        Succession(load_config(path), path, (), lambda engine: nullcontext(), str, standing=standing).run()
+        return asked
+
+    return begin
+
+
+def test_a_take_over_asks_a_cluster_again_that_does_not_answer(beginning: Callable[..., int]) -> None:
+    lease = Lease(lambda: None)
+    lease.asks_for = HANG
+    with capture_logs() as logs:
+        assert beginning(lease, silent=3) == 4
+    assert [log["event"] for log in logs] == ["the cluster does not answer; waiting for it"]
+
+
+def test_it_does_so_for_a_time_and_while_it_leads(beginning: Callable[..., int]) -> None:
+    lease = Lease(lambda: None)
+    lease.asks_for = 0.3
+    with pytest.raises(Unreached):
+        beginning(lease, silent=1000)
+    lease.asks_for = HANG
+    lease.tenure.give_up("process 2 on host b leads with epoch 8")
+    with pytest.raises(Deposed):
+        beginning(lease, silent=1000)
+
+
+def test_a_daemon_without_a_stand_by_ends_at_once(beginning: Callable[..., int]) -> None:
+    with pytest.raises(Unreached):
+        beginning(ALONE, silent=1)
 
 
 def test_a_reload_cannot_change_the_journal_under_a_lease(tmp_path: Path) -> None:
