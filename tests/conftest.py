@@ -138,8 +138,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """A file's tests stay together on one worker (`--dist loadgroup`), unless they name their own group."""
     if any(item.get_closest_marker(mark) for mark in REAL):
         item.add_marker("waits")
-        # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
-        item.add_marker(pytest.mark.flaky(reruns=1))
+        if not item.get_closest_marker("campaign"):
+            # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if item.get_closest_marker("xdist_group") is None:
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 

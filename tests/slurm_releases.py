@@ -61,6 +61,14 @@ class Release:
                 pytest.fail(why)
             pytest.skip(why)
 
+    def require_accounting(self) -> None:
+        """Skips the test where this Slurm has no accounting: 24.11's launcher always has it."""
+        programs = ("slurmdbd", "mariadbd") if self.name == "installed" else ()
+        missing = [name for name in programs if shutil.which(name, path=SYSTEM) is None]
+        if missing:
+            packages = "slurmdbd, mariadb-server"
+            pytest.skip(f"Slurm's accounting is not installed: {' '.join(missing)} ({packages})")
+
 
 def _packages_missing() -> str:
     path = os.environ.get("PATH", "") + SYSTEM

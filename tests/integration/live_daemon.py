@@ -81,6 +81,9 @@ class Daemon:
         self.config_path = directory / "site.yaml"
         self.log_path = directory / "headway.log"
         self.process: subprocess.Popen[bytes] | None = None
+        #: What was read of the log so far, and to which byte.
+        self._log: list[dict[str, Any]] = []
+        self._read = 0
         #: The command line that is `headway`.
         self.program = [str(HEADWAY)]
         #: More that helps where it was waited for in vain.
@@ -165,10 +168,17 @@ class Daemon:
     # -- what it says ------------------------------------------------------------------------------
 
     def log(self) -> list[dict[str, Any]]:
-        if not self.log_path.exists():
-            return []
-        lines = self.log_path.read_text().splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+        if not self.log_path.exists() or self.log_path.stat().st_size < self._read:
+            self._log, self._read = [], 0
+        if self.log_path.exists():
+            with self.log_path.open("rb") as file:
+                file.seek(self._read)
+                new = file.read()
+            new = new[: new.rfind(b"\n") + 1]
+            self._read += len(new)
+            lines = new.decode().splitlines()
+            self._log += [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+        return list(self._log)
 
     def said(self, event: str) -> list[dict[str, Any]]:
         """The log's entries of this kind."""

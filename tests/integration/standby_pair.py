@@ -43,12 +43,7 @@ class Pair:
 
     def follows(self, daemon: Daemon) -> None:
         """Wait until it knows the leader and its journal."""
-
-        def known() -> bool:
-            told = leadership(daemon)
-            return bool(told["leader"]) and told["lag"] is not None and told["lag"] < PATIENCE
-
-        daemon.until(known, what="the stand-by follows")
+        daemon.until(lambda: knows_the_leader(daemon), what="the stand-by follows")
 
     def leads(self, daemon: Daemon, runs: int = 1) -> None:
         """Wait until it has begun so many runs as the leader."""
@@ -102,6 +97,16 @@ def leadership(daemon: Daemon) -> dict[str, Any]:
     """What it tells of itself."""
     known: dict[str, Any] = json.loads(daemon.command("status", "--json").stdout)["leadership"]
     return known
+
+
+def knows_the_leader(standby: Daemon) -> bool:
+    """Whether it knows the leader, and its journal."""
+    done = standby.command("status", "--json")
+    if done.returncode:
+        # It has just ended.
+        return False
+    told = json.loads(done.stdout)["leadership"]
+    return bool(told["leader"]) and told["lag"] is not None and told["lag"] < PATIENCE
 
 
 def led_since(daemon: Daemon, moment: float) -> float:

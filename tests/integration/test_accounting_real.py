@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,7 +11,8 @@ import pytest
 import yaml
 from batch_servers import BatchServer
 from live_daemon import HEADWAY
-from slurm_cluster import SYSTEM, SlurmCluster
+from slurm_cluster import SlurmCluster
+from slurm_releases import Release
 
 from headway.workload.accounting import history_of, parse_accounting
 
@@ -33,11 +33,9 @@ def fitted(path: Path) -> dict[str, dict[int, float]]:
 
 @pytest.mark.slurm
 def test_each_partition_of_a_slurm_has_its_limits(
-    slurm_factory: Callable[..., SlurmCluster], tmp_path: Path
+    slurm_factory: Callable[..., SlurmCluster], slurm: Release, tmp_path: Path
 ) -> None:
-    missing = [name for name in ("slurmdbd", "mariadbd") if shutil.which(name, path=SYSTEM) is None]
-    if missing:
-        pytest.skip(f"Slurm's accounting is not installed: {' '.join(missing)} (slurmdbd, mariadb-server)")
+    slurm.require_accounting()
     begun = time.time()
     cluster = slurm_factory("--accounting", "--line", PARTITIONS[0], "--line", PARTITIONS[1])
     for minutes, partition in [(10, "batch"), (30, "batch"), (30, "batch"), (5, "short"), (5, "short")]:

@@ -1,4 +1,5 @@
-"""Many deaths of two daemons on a real Slurm: every job starts once, and each take-over is fast.
+"""Many deaths and pauses of two daemons on a real Slurm with accounting: every job starts once, no write of
+an older epoch has an effect, and each take-over is fast.
 
 ``HEADWAY_STANDBY_ROUNDS`` and ``HEADWAY_STANDBY_SEED`` in the environment set their number and the draws.
 """
@@ -7,169 +8,172 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import time
+import shutil
+import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+from caught_commands import Trap
 from failing_open import filter_with
+from fence_witness import Witness, epoch_of, witnessed
 from journals import schema_of
-from live_daemon import Daemon
-from standby_pair import TAKE_OVER, Pair, led_since, pair
-from waiting import HANG, limit, until
+from slurm_releases import Release
+from standby_pair import Pair, pair
+from standby_rounds import Rounds, allocations
 
 pytestmark = [pytest.mark.slurm, pytest.mark.both_slurms, pytest.mark.campaign]
 
-ROUNDS = int(os.environ.get("HEADWAY_STANDBY_ROUNDS", "100"))
+ROUNDS = int(os.environ.get("HEADWAY_STANDBY_ROUNDS", "50"))
 SEED = int(os.environ.get("HEADWAY_STANDBY_SEED", "2026"))
+#: Between two looks at Slurm's records, seconds.
+_OFTEN = 0.5
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Where a Slurm in another system writes, too."""
+    made = Path(tempfile.mkdtemp(prefix="hw-run-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(params=["shared", "followed"])
-def two(request: pytest.FixtureRequest, slurm_factory: Callable[..., Any], tmp_path: Path) -> Iterator[Pair]:
+def rounds(
+    request: pytest.FixtureRequest,
+    slurm_factory: Callable[..., Any],
+    slurm: Release,
+    tmp_path: Path,
+    place: Path,
+) -> Iterator[Rounds]:
     """Behind the shipped submit filter, with which an older leader's writes are refused."""
+    slurm.require_accounting()
+    text = filter_with(place / "none").replace(f'"{place}/none"', '""')
+    text = text.replace("/var/lib/slurm/slurmctld/headway.epoch", str(place / "epoch"))
     script = tmp_path / "job_submit.lua"
-    script.write_text(filter_with(tmp_path / "no-heartbeat").replace(f'"{tmp_path}/no-heartbeat"', '""'))
-    cluster = slurm_factory("--lua", str(script), "--set", "JobSubmitPlugins=lua")
+    script.write_text(witnessed(text, place / "witness"))
+    cluster = slurm_factory("--accounting", "--lua", str(script), "--set", "JobSubmitPlugins=lua")
     # By its comment it is seen when slurmctld has saved its state: its user holds it all along.
     cluster.submit(1, 1, administrator=False)
-    if request.param == "followed":
-        with pair(cluster, tmp_path, None, hold=False) as made:
-            yield made
-        return
-    with (
-        schema_of(request.getfixturevalue("postgres")) as url,
-        pair(cluster, tmp_path, url, hold=False) as made,
-    ):
-        made.url = url  # type: ignore[attr-defined]
-        yield made
-
-
-class Campaign:
-    """One round after the other."""
-
-    def __init__(self, two: Pair, rng: random.Random) -> None:
-        self.two, self.rng = two, rng
-        self.took: list[float] = []
-        self.what: Counter[str] = Counter()
-        self.kinds: list[Callable[[], None]] = [
-            self.kill, self.kill, self.stop, self.pause, self.pause, self.pause_the_stand_by, self.both,
-            self.cut,
-        ]  # fmt: skip
-
-    # -- who is what
-
-    def leader(self) -> Daemon:
-        """The daemon that led last, and runs; waits for it."""
-        found: list[Daemon] = []
-
-        def leads() -> bool:
-            self.revive()
-            found[:] = [daemon for daemon in self.two.daemons if _leads(daemon)]
-            return len(found) == 1
-
-        until(leads, "one of them leads", 3 * HANG, said=self.two.said)
-        return found[0]
-
-    def revive(self) -> None:
-        """As systemd does."""
-        for daemon in self.two.daemons:
-            if daemon.process is None or daemon.process.poll() is not None:
-                daemon.process = None
-                self.two.start(daemon)
-
-    def other(self, daemon: Daemon) -> Daemon:
-        return next(one for one in self.two.daemons if one is not daemon)
-
-    # -- what happens
-
-    def round(self) -> None:
-        self.leader()
-        for _ in range(3):
-            self.two.submit(self.rng.choice([1, 2, 4]), round(self.rng.uniform(0.5, 3.0), 1))
-        time.sleep(self.rng.uniform(0.0, 2.0))
-        restarts = self.rng.random() < 0.2
-        what = self.rng.choice(self.kinds)
-        self.what[what.__name__] += 1
-        what()
-        if restarts:
-            self.what["slurmctld"] += 1
-            self.two.restart_slurmctld()
-        self.leader()
-        self.two.begins(self.two.submit(), 3 * HANG)
-
-    def kill(self) -> None:
-        leader = self.leader()
-        self.taken_over(leader, leader.kill)
-
-    def stop(self) -> None:
-        leader = self.leader()
-        self.taken_over(leader, leader.stop)
-
-    def pause(self) -> None:
-        """1 to 60 seconds: a leader that another has replaced meanwhile ends when it goes on."""
-        leader, seconds = self.leader(), self.rng.choice([self.rng.uniform(1, 8), self.rng.uniform(8, 60)])
-        began = time.time()
-        runs = len(self.other(leader).said("started"))
-        leader.send(signal.SIGSTOP)
-        until(lambda: time.time() > began + seconds, "the pause is over", seconds + HANG)
-        leader.send(signal.SIGCONT)
-        if len(self.other(leader).said("started")) > runs:
-            self.took.append(led_since(self.other(leader), began))
-            assert leader.ended(HANG) != 0
-
-    def pause_the_stand_by(self) -> None:
-        standby = self.other(self.leader())
-        standby.send(signal.SIGSTOP)
-        time.sleep(self.rng.uniform(1.0, 10.0))
-        standby.send(signal.SIGCONT)
-
-    def both(self) -> None:
-        for daemon in self.two.daemons:
-            daemon.kill()
-
-    def cut(self) -> None:
-        """The connections between the daemons, or of both to their database."""
-        url = self.two.daemons[0].config["journal"]
-        if "://" not in url:
-            with self.two.cut_off():
-                time.sleep(self.rng.uniform(0.5, 10.0))
+    trap = Trap(tmp_path / "commands", cluster)
+    options: dict[str, Any] = {
+        "options": {"bin_dir": str(trap.folder)}, "log": {"format": "json", "level": "debug"},
+    }  # fmt: skip
+    seed, witness = random.Random(SEED), Witness(place / "witness")
+    try:
+        if request.param == "followed":
+            with pair(cluster, tmp_path, None, hold=False, **options) as two:
+                yield Rounds(two, seed, witness, trap)
             return
-        with psycopg.connect(url, autocommit=True) as server:
-            server.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity"
-                " where application_name like 'headway %'"
-            )
-
-    def taken_over(self, leader: Daemon, action: Callable[[], object]) -> None:
-        other = self.other(leader)
-        self.two.follows(other)
-        runs, began = len(other.said("started")), time.time()
-        action()
-        other.until(lambda: len(other.said("started")) > runs, what="the stand-by leads")
-        self.took.append(led_since(other, began))
+        with (
+            schema_of(request.getfixturevalue("postgres")) as url,
+            pair(cluster, tmp_path, url, hold=False, **options) as two,
+        ):
+            yield Rounds(two, seed, witness, trap)
+    finally:
+        trap.clean_up()
 
 
-def _leads(daemon: Daemon) -> bool:
-    told = [entry["event"] for entry in daemon.log() if entry["event"] in ("standing by", "started")]
-    return (
-        bool(told) and told[-1] == "started" and daemon.process is not None and daemon.process.poll() is None
-    )
+class Records(threading.Thread):
+    """Looks at slurmctld's own records all the time: no job's epoch goes back, and none is requeued."""
+
+    def __init__(self, cluster: Any) -> None:
+        super().__init__(name="records", daemon=True)
+        self._cluster = cluster
+        self._over = threading.Event()
+        self._epochs: dict[str, int] = {}
+        self.looks = 0
+        self.wrong: list[str] = []
+
+    def run(self) -> None:
+        while not self._over.wait(_OFTEN):
+            argv = ("squeue", "-h", "-a", "-t", "all", "-O", "JobID:20,RestartCnt:10,AdminComment:200")
+            done = self._cluster.call(*argv)
+            if done.returncode:
+                # slurmctld is being restarted.
+                continue
+            self.looks += 1
+            for line in done.stdout.splitlines():
+                job, restarts, *rest = line.split()
+                mark, known = " ".join(rest), self._epochs.get(job, 0)
+                epoch = epoch_of(mark)
+                if epoch < known:
+                    self.wrong.append(f"job {job} had epoch {known}, and has the mark {mark!r}")
+                if restarts != "0":
+                    self.wrong.append(f"job {job} was started again {restarts} times")
+                self._epochs[job] = epoch
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
 
 
-def test_deaths_of_two_daemons(two: Pair) -> None:
+def test_deaths_of_two_daemons(rounds: Rounds) -> None:
+    two = rounds.two
+    records = Records(two.cluster)
+    records.start()
     two.start(two.daemons[0])
     two.leads(two.daemons[0])
     two.start(two.daemons[1])
-    campaign = Campaign(two, random.Random(SEED))
-    for number in range(ROUNDS):
-        campaign.round()
-        print(number, dict(campaign.what), f"last take-over {campaign.took[-1:]}", flush=True)
-    two.finish()
-    took = sorted(campaign.took)
-    median = took[len(took) // 2]
-    print(f"{len(two.jobs)} jobs, each once; take-overs: median {median:.2f} s, last {took[-1]:.2f} s")
-    assert took[-1] < limit(TAKE_OVER)
+    try:
+        for number in range(ROUNDS):
+            print(number, rounds.round(), flush=True)
+            assert not records.wrong, records.wrong
+        two.finish()
+    finally:
+        records.end()
+    assert not records.wrong, records.wrong
+    verdict = rounds.witness.look()
+    assert not verdict.wrong, verdict.wrong
+    assert_slurm_says_the_same(two, verdict.pinned)
+    assert set(two.jobs) <= verdict.released.keys()
+    assert not two.diary.begun().keys() & set(rounds.unlaunched)
+    print(figures(rounds, records.looks))
+    assert all(took.began < took.most for took in rounds.take_overs if not took.restarted)
+
+
+def assert_slurm_says_the_same(two: Pair, pinned: dict[str, str]) -> None:
+    """Its log knows one start of each job; so does its accounting, under the epoch that the witness saw."""
+    started = allocations(two)
+    assert {job: started[job] for job in two.jobs} == dict.fromkeys(two.jobs, 1)
+    argv = ("sacct", "-a", "-D", "-X", "-n", "-P", "-S", "now-1days", "-o", "JobIDRaw,State,AdminComment")
+
+    def told() -> list[list[str]]:
+        lines = [line.split("|") for line in two.cluster.run(*argv).splitlines()]
+        return [words for words in lines if words[0] in two.jobs]
+
+    def all_ended() -> bool:
+        return {words[0] for words in told() if words[1] == "COMPLETED"} == set(two.jobs)
+
+    two.cluster.until(all_ended, what="the accounting knows all ends")
+    records = told()
+    assert Counter(job for job, _, _ in records) == Counter(two.jobs)
+    assert {job: mark for job, _, mark in records} == {job: pinned[job] for job in two.jobs}
+
+
+def figures(rounds: Rounds, looks: int) -> str:
+    """What is told of the campaign."""
+    verdict = rounds.witness.verdict
+    took = sorted(one.began for one in rounds.take_overs if not one.restarted)
+    restarted = sorted(one.began for one in rounds.take_overs if one.restarted)
+    wrote = sorted(one.wrote for one in rounds.take_overs if one.wrote is not None and not one.restarted)
+    return "\n".join([
+        f"{dict(rounds.what)}",
+        f"{len(rounds.two.jobs)} jobs, each once; never launched by Slurm: {len(rounds.unlaunched)}",
+        f"writes of {len(verdict.taken)} epochs: {verdict.taken.total()} taken, {len(verdict.late)} late",
+        f"commands that were stopped on their way: {dict(rounds.caught)}",
+        f"looks at Slurm's records: {looks}",
+        f"{len(took)} take-overs: {_spread(took)}; until the first write: {_spread(wrote)}",
+        f"{len(restarted)} with a restart of slurmctld: {_spread(restarted)}",
+    ])  # fmt: skip
+
+
+def _spread(values: list[float]) -> str:
+    if not values:
+        return "none"
+    median, late = values[len(values) // 2], values[min(len(values) - 1, int(0.95 * len(values)))]
+    return f"median {median:.2f} s, 95 % {late:.2f} s, last {values[-1]:.2f} s"
