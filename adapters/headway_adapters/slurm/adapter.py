@@ -77,6 +77,11 @@ class SlurmAdapter(PollingAdapter[reader.Detail, Pinned]):
     #: The capabilities of every configuration; an instance may have more.
     capabilities = CAPABILITIES
 
+    @classmethod
+    def full_job_id(cls, given: str, cluster: str) -> str:
+        # As squeue shows what waits of an array: 36_[0-2%1].
+        return given.partition("_[")[0]
+
     def __init__(
         self,
         options: SlurmOptions | Mapping[str, Any],

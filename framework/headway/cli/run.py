@@ -83,6 +83,7 @@ def command(
             Succession(
                 config, config_path, plugin_files, orders.to, wall_clock,
                 mode=Mode.MONITOR if monitor else None, adapter_files=adapter_files, standing=standing,
+                set_up_log=set_up_log,
             ).run()  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from headway.config import Adapters, Config, load_config
+from headway.config import Adapters, Config, LogConfig, load_config
 from headway.daemon.made import MadeRun, OrdersTo, Unreached, make_run
 from headway.daemon.notifying import Life
 from headway.daemon.standing import ALONE, Standing
@@ -45,11 +45,13 @@ class Succession:
         adapter_files: tuple[Path, ...] = (),
         standing: Standing = ALONE,
         life: Life | None = None,
+        set_up_log: Callable[[LogConfig], None] = lambda _: None,
     ) -> None:
         """``mode``: of every run, whatever the file at ``path`` says; None: as it says. ``plugin_files`` and
         ``adapter_files`` are read again for each run that a reload begins. ``standing``: beside another
         daemon, of all runs. ``life`` tells the service manager how it goes; None: as the environment
-        says."""
+        says. ``set_up_log`` has the log as a configuration says that is read again."""
+        self._set_up_log = set_up_log
         self._life = life if life is not None else Life()
         #: Whether a first run could be made.
         self.began = False
@@ -85,6 +87,7 @@ class Succession:
                     return
                 before, current, self._next = current, self._next, None
                 self.config = current.config
+                self._set_up_log(self.config.log)
                 before.close(current)
         finally:
             self._life.stops()

@@ -549,3 +549,10 @@ def test_nodes_that_slurm_drained_because_a_job_was_there_twice_are_told(slurm: 
         answers["now"] = mended
         events(one, 1.0)
         assert one.oddities() == (), "an administrator has mended it"
+
+
+@pytest.mark.parametrize(
+    ("given", "full"), [("36_[0-2]", "36"), ("36_[5,7%1]", "36"), ("36_2", "36_2"), ("36", "36")]
+)
+def test_an_array_is_named_as_squeue_shows_it(given: str, full: str) -> None:
+    assert SlurmAdapter.full_job_id(given, "box") == full

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from click.testing import CliRunner
 
 from headway.cli import run
@@ -228,3 +230,21 @@ def test_a_reload_that_comes_while_an_engine_ends_is_given_to_the_next() -> None
         with orders.to(second):  # type: ignore[arg-type]
             pass
     assert second.orders == ["reload"]
+
+
+def test_the_log_is_as_the_configuration_says_that_is_read_again(daemon: Any, tmp_path: Path) -> None:
+    levels = [logging.INFO, logging.DEBUG, logging.INFO]
+    seen = []
+
+    def serves(this: Run, succeeds: Any, each_cycle: Any) -> Stopped:
+        seen.append(structlog.get_logger("headway").is_enabled_for(logging.DEBUG))
+        if len(seen) == len(levels):
+            return Stopped.STOPPED
+        level = logging.getLevelName(levels[len(seen)]).lower()
+        (tmp_path / "site.yaml").write_text(f"mode: drive\nlog: {{level: {level}}}\n")
+        assert succeeds(Engine(), Stopped.RELOAD)
+        return Stopped.RELOAD
+
+    done, _ = daemon(serves)
+    assert done.exit_code == 0
+    assert seen == [level == logging.DEBUG for level in levels]
