@@ -17,6 +17,7 @@ import click
 
 from headway.cli.as_json import json_option, say_json
 from headway.cli.common import examples, messages, prepare_directory, say
+from headway.cli.log_output import set_up_log
 from headway.errors import Failure, HeadwayError, UserError
 from headway.inputs.settings import parsed_settings
 
@@ -69,7 +70,9 @@ def command(
     is changed: the configuration is for mode monitor.
     """
     from headway.adapter.survey import CONFIGURATION, Place, SiteFile
+    from headway.config import LogConfig
 
+    set_up_log(LogConfig(level="warning"))
     options = parsed_settings(settings)
     if user is not None and _USER.fullmatch(user) is None:
         raise UserError(f"--user: expected the name of a user, found {user!r}")
