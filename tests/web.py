@@ -105,13 +105,19 @@ class Process:
         return self.process.returncode, said
 
 
+def asked(connection: http.client.HTTPConnection, path: str, **headers: str) -> tuple[int, Any, Any]:
+    """Status, headers, body."""
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    text = answer.read()
+    return answer.status, answer.headers, json.loads(text) if text.startswith(b"{") else text
+
+
 def asked_of(port: int, path: str, **headers: str) -> tuple[int, Any]:
     """Status and JSON of what is read at a port of this machine."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANG)
-    with contextlib.closing(connection):
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=HANG)) as connection:
+        status, _, told = asked(connection, path, **headers)
+        return status, told
 
 
 def client(app: ASGIApp, headers: Mapping[str, str] | None = None, host: str = HOST) -> TestClient:

@@ -10,7 +10,6 @@ configuration, still works and goes with the next version.
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 import time
@@ -20,6 +19,8 @@ from functools import partial
 import structlog
 
 from headway.adapter import Given
+from headway.cli.log_output import set_up_log
+from headway.config import LogConfig
 from headway.errors import HeadwayError, UserError
 from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.giving_back import PollingGivingBack
@@ -276,10 +277,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             writer.name(name, "a partition")
         print("deprecated: use `headway give-back`", file=sys.stderr)
         # Standard output is for what was given back.
-        structlog.configure(
-            wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        )
+        set_up_log(LogConfig(level="warning"))
         failed = 0
         with SlurmGivingBack(SlurmOptions(partitions=partitions)) as giving:
             for given in giving.give_back(partitions, lambda: True):

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from headway.errors import UserError
+
+Shape = TypeVar("Shape")
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,13 @@ class Question:
     sees_all: bool = False
     #: Completes the id of a job that the user names.
     full_job_id: Callable[[str], str] = str
+
+    def read(self, shape: type[Shape]) -> Shape:
+        """What the text says, "" as an empty object; :class:`UserError` for a text of another shape."""
+        try:
+            return msgspec.json.decode(self.text or "{}", type=shape)
+        except msgspec.DecodeError as error:
+            raise UserError(f"the question {self.name!r}: {error}") from error
 
     def may_see(self, user: str) -> bool:
         """Whether what this user has and does may be shown."""

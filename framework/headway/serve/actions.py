@@ -14,16 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from headway.errors import Failure
+from headway.serve import bodies
 from headway.serve.asking import Gatekeeper, known
 from headway.serve.problems import json, problem
 from headway.serve.shares import Shares
 from headway.serve.source import Caller, NotAsked, Source
 from headway.service import protocol
-from headway.service.protocol import MAX_REQUEST, Outcome
+from headway.service.protocol import Outcome
 
 #: The header that names a request which may be sent twice.
 KEY_HEADER = "Idempotency-Key"
@@ -48,10 +49,6 @@ ACTIONS = (
     Action("/actions/unreserve", protocol.Unreserve, "Give a reservation back."),
     Action("/actions/plugin", protocol.Plugin, "Something of a plugin's own."),
 )
-
-
-class TooLarge(Exception):
-    """A body has more bytes than it may."""
 
 
 @dataclass
@@ -134,15 +131,10 @@ def actor(
         key = request.headers.get(KEY_HEADER, "")
         if len(key) > _LONGEST_KEY:
             return problem(400, f"{KEY_HEADER}: expected at most {_LONGEST_KEY} characters")
-        try:
-            body = await body_of(request, MAX_REQUEST)
-            asked = msgspec.json.decode(body, type=action.request)
-        except TooLarge:
-            return problem(413, f"expected a body of at most {MAX_REQUEST} bytes")
-        except ClientDisconnect:
-            return problem(400, "the client went away")
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return problem(400, str(error))
+        found = await bodies.read(request, lambda body: msgspec.json.decode(body, type=action.request))
+        if isinstance(found, Response):
+            return found
+        body, asked = found
         return await replays.once(
             caller.user, key, action.path.encode() + b"\n" + body, lambda: _done(source, asked, caller)
         )
@@ -161,16 +153,3 @@ async def _done(source: Source, asked: Any, caller: Caller) -> Response:
     if code is None or code == 403:
         return problem(code or 503, reply.reason)
     return json(Outcome(reply.outcome, reply.reason), code)
-
-
-async def body_of(request: Request, most: int) -> bytes:
-    """A request's body; :class:`TooLarge` as soon as it has more than ``most`` bytes."""
-    said = request.headers.get("content-length", "0")
-    if not said.isdigit() or int(said) > most:
-        raise TooLarge
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            raise TooLarge
-    return body

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,12 +16,12 @@ from starlette.types import ASGIApp
 from headway.errors import Failure
 from headway.serve.actions import ACTIONS, Replays, actor
 from headway.serve.answers import told
-from headway.serve.asking import Gatekeeper, known
+from headway.serve.asking import Gatekeeper, known, question_of
 from headway.serve.guard import LOCAL, Guard
 from headway.serve.history import History, past_routes
 from headway.serve.openapi import Self, description
 from headway.serve.problems import json, problem
-from headway.serve.resources import RESOURCES, Resource, request_of
+from headway.serve.resources import RESOURCES, Resource
 from headway.serve.scraping import scraper
 from headway.serve.source import Source
 from headway.serve.streams import Seats, Streams, streamer
@@ -76,13 +75,10 @@ def _reader(
     resource: Resource, source: Source, gatekeeper: Gatekeeper
 ) -> Callable[[Request], Awaitable[Response]]:
     async def read(request: Request) -> Response:
-        caller = await known(gatekeeper, request, "read")
-        if isinstance(caller, Response):
-            return caller
-        try:
-            asked = request_of(resource, request.query_params.multi_items(), request.path_params)
-        except msgspec.ValidationError as error:
-            return problem(400, str(error))
+        question = await question_of(gatekeeper, request, resource)
+        if isinstance(question, Response):
+            return question
+        asked, caller = question
         tag = source.tag(asked, caller) if isinstance(source, Tagging) else None
         if tag is not None and is_known(request, tag):
             return unchanged(tag)

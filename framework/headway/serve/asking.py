@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from headway.serve.problems import problem
+from headway.serve.resources import Resource, request_of
 from headway.serve.source import Caller
 
 
@@ -27,3 +29,16 @@ async def known(gatekeeper: Gatekeeper, request: Request, scope: str) -> Caller 
     if scope not in caller.scopes:
         return problem(403, f"user {caller.user} came by a way that does not allow the scope {scope!r}")
     return caller
+
+
+async def question_of(
+    gatekeeper: Gatekeeper, request: Request, resource: Resource
+) -> tuple[Any, Caller] | Response:
+    """What is asked of a resource, and by whom; else why that is no question."""
+    caller = await known(gatekeeper, request, "read")
+    if isinstance(caller, Response):
+        return caller
+    try:
+        return request_of(resource, request.query_params.multi_items(), request.path_params), caller
+    except msgspec.ValidationError as error:
+        return problem(400, str(error))

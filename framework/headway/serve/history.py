@@ -13,7 +13,6 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from weakref import WeakValueDictionary
 
 import msgspec
 from starlette.requests import Request
@@ -26,11 +25,12 @@ from headway.inquiry.past_reports import DecisionHistory, EventHistory, WorkHist
 from headway.journal.past import Asked, Found, Past, Place
 from headway.serve import past as p
 from headway.serve.answers import Answer
-from headway.serve.asking import Gatekeeper, known
+from headway.serve.asking import Gatekeeper, question_of
 from headway.serve.problems import json, problem
 from headway.serve.recorded import Recorded
-from headway.serve.resources import Resource, request_of
+from headway.serve.resources import Resource
 from headway.serve.source import Caller
+from headway.serve.turns import Turns
 from headway.service.server import user_name
 
 #: Rows of one job that are read, at most.
@@ -64,13 +64,10 @@ class History:
     waiting: int = 200
     _asked: int = field(default=0, init=False)
     _threads: ThreadPoolExecutor = field(init=False)
-    _turns: asyncio.Semaphore = field(init=False)
-    _of_users: WeakValueDictionary[str, asyncio.Semaphore] = field(
-        default_factory=WeakValueDictionary, init=False
-    )
+    _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turns = asyncio.Semaphore(self.at_once)
+        self._turns = Turns(self.at_once, self.of_one)
         self._threads = ThreadPoolExecutor(self.at_once, "headway-history")
 
     async def ask(self, question: p.Question, caller: Caller) -> Answer:
@@ -78,13 +75,10 @@ class History:
         :class:`headway.errors.HeadwayError` if the journal cannot be read."""
         if self._asked >= self.waiting:
             raise Busy("too many questions to the journal wait; try again later")
-        mine = self._of_users.get(caller.user)
-        if mine is None:
-            mine = self._of_users[caller.user] = asyncio.Semaphore(self.of_one)
         user = None if self.sees_all(caller) else caller.user
         self._asked += 1
         try:
-            async with asyncio.timeout(self.timeout), mine, self._turns:
+            async with asyncio.timeout(self.timeout), self._turns.of(caller.user):
                 loop = asyncio.get_running_loop()
                 answer = await loop.run_in_executor(self._threads, self._answer, question, user)
         except TimeoutError as error:
@@ -184,14 +178,11 @@ def _reader(
     resource: Resource, history: History, gatekeeper: Gatekeeper
 ) -> Callable[[Request], Awaitable[Response]]:
     async def read(request: Request) -> Response:
-        caller = await known(gatekeeper, request, "read")
-        if isinstance(caller, Response):
-            return caller
+        question = await question_of(gatekeeper, request, resource)
+        if isinstance(question, Response):
+            return question
         try:
-            asked = request_of(resource, request.query_params.multi_items(), request.path_params)
-            return json(await history.ask(asked, caller))
-        except msgspec.ValidationError as error:
-            return problem(400, str(error))
+            return json(await history.ask(*question))
         except NotThere as error:
             return problem(404, str(error))
         except Busy as error:

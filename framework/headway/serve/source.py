@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakValueDictionary
 
 import msgspec
 
 from headway.errors import Failure
 from headway.serve.sorting import JobsInOrder
+from headway.serve.turns import Turns
 from headway.service import protocol
 from headway.service.protocol import AnyRequest, OnBehalf, Reply
 
@@ -50,16 +50,12 @@ class DaemonSource:
     timeout: float = 15.0
     #: Requests on their way; the daemon takes no more from one program.
     at_once: int = 16
-    #: Of these, as many are one user's at most, so that nobody waits for another user's requests alone.
+    #: Of these, as many are one user's at most.
     of_one: int = 8
-    _turns: asyncio.Semaphore = field(init=False)
-    #: User -> turns of that user, as long as there is a request of it.
-    _of_users: WeakValueDictionary[str, asyncio.Semaphore] = field(
-        default_factory=WeakValueDictionary, init=False
-    )
+    _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turns = asyncio.Semaphore(self.at_once)
+        self._turns = Turns(self.at_once, self.of_one)
 
     async def ask(self, request: AnyRequest, caller: Caller) -> Reply:
         if isinstance(request, JobsInOrder):
@@ -70,10 +66,7 @@ class DaemonSource:
                 )
             request = request.unsorted()
         try:
-            mine = self._of_users.get(caller.user)
-            if mine is None:
-                mine = self._of_users[caller.user] = asyncio.Semaphore(self.of_one)
-            async with asyncio.timeout(self.timeout + request.takes), mine, self._turns:
+            async with asyncio.timeout(self.timeout + request.takes), self._turns.of(caller.user):
                 operator = "operator" in caller.scopes
                 return await self._asked(
                     request if caller.itself else OnBehalf(caller.user, request, operator)

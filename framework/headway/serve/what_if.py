@@ -11,16 +11,16 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from headway.errors import Failure
-from headway.serve.actions import TooLarge, body_of
+from headway.serve import bodies
 from headway.serve.answers import told
 from headway.serve.asking import Gatekeeper, known
 from headway.serve.problems import problem
 from headway.serve.source import Caller, Source
-from headway.service.protocol import MAX_REQUEST, Reply, WhatIf
+from headway.service.protocol import Reply, WhatIf
 
 PATH = "/what-if"
 ABOUT = "What would become of the jobs that wait under another policy. For operators; takes seconds."
@@ -48,17 +48,11 @@ def asker(source: Source, gatekeeper: Gatekeeper) -> Callable[[Request], Awaitab
         caller = await known(gatekeeper, request, "operator")
         if isinstance(caller, Response):
             return caller
+        found = await bodies.read(request, lambda body: msgspec.json.decode(body, type=WhatIfBody).request())
+        if isinstance(found, Response):
+            return found
         try:
-            body = await body_of(request, MAX_REQUEST)
-            wanted = msgspec.json.decode(body, type=WhatIfBody).request()
-        except TooLarge:
-            return problem(413, f"expected a body of at most {MAX_REQUEST} bytes")
-        except ClientDisconnect:
-            return problem(400, "the client went away")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return problem(400, str(error))
-        try:
-            reply = await _until_gone(request, source, wanted, caller)
+            reply = await _until_gone(request, source, found[1], caller)
         except Failure as error:
             return problem(503, str(error))
         if reply is None:

@@ -30,6 +30,22 @@ def fork() -> int:
         return os.fork()
 
 
+def begin(work: Callable[[int], object]) -> tuple[int, int]:
+    """Have a forked process do the work alone: its number, and the descriptor from which can be read what it
+    writes to the one that it is given. Raises :class:`OSError` if no process can be made."""
+    inlet, outlet = os.pipe()
+    try:
+        pid = fork()
+    except OSError:
+        os.close(inlet)
+        os.close(outlet)
+        raise
+    if not pid:
+        alone(lambda: work(outlet), outlet)
+    os.close(outlet)
+    return pid, inlet
+
+
 def alone(work: Callable[[], object], keep: int) -> None:
     """In a forked process: do the work with nothing open but ``keep``, and end."""
     try:

@@ -258,11 +258,7 @@ def _tried(inquiry: Inquiry, asked: Asked, end: float, seconds: float) -> Reply:
 
 def _in_a_process(inquiry: Inquiry, asked: Asked, seconds: float) -> Reply:
     """A trial in a process of its own, which ends with it: the scheduler stays as it is here."""
-    inlet, outlet = os.pipe()
-    pid = os.fork()
-    if not pid:
-        apart.alone(lambda: _try(inquiry, asked, outlet, seconds), outlet)
-    os.close(outlet)
+    pid, inlet = apart.begin(lambda outlet: _try(inquiry, asked, outlet, seconds))
     with os.fdopen(inlet, "rb") as answers:
         # What was said last is the answer; its last line may be cut.
         *lines, _ = answers.read().split(b"\n")

@@ -175,23 +175,13 @@ class WhatIfs:
     def _fork(self, wanted: WhatIf, scheduler: Scheduler) -> _Running:
         as_of = scheduler.state.now
         now = max(as_of, self._clock() if self._clock is not None else as_of)
-        inlet, outlet = os.pipe()
-        parent = os.getpid()
-        try:
-            pid = apart.fork()
-        except OSError:
-            os.close(inlet)
-            os.close(outlet)
-            raise
-        if not pid:
-            work = _Work(scheduler, self._policies, wanted, now, self._memory)
-            end = time.monotonic() + self._seconds
-            apart.alone(lambda: _work(work, end, outlet, parent), outlet)
-        os.close(outlet)
+        parent, end = os.getpid(), time.monotonic() + self._seconds
+        work = _Work(scheduler, self._policies, wanted, now, self._memory)
+        pid, inlet = apart.begin(lambda outlet: _work(work, end, outlet, parent))
         with contextlib.suppress(OSError):
             # It does the same: whichever comes first.
             os.setpgid(pid, pid)
-        return _Running(pid, inlet, as_of, time.monotonic() + self._seconds + 2 * _GRACE)
+        return _Running(pid, inlet, as_of, end + 2 * _GRACE)
 
     # ------------------------------------------------------------------ the thread that waits
 
@@ -269,12 +259,8 @@ def _worked_out(work: _Work, end: float) -> Reply:
 
 def _in_a_process(work: _Work, jobs: list[str], end: float, policy: str | None) -> _Followed:
     """The course under a policy (None: as it is planned), from a process that ends with it."""
-    inlet, outlet = os.pipe()
     parent = os.getpid()
-    pid = os.fork()
-    if not pid:
-        apart.alone(lambda: _follow(work, jobs, end, policy, outlet, parent), outlet)
-    os.close(outlet)
+    pid, inlet = apart.begin(lambda outlet: _follow(work, jobs, end, policy, outlet, parent))
     running = _Running(pid, inlet, 0.0, end + _GRACE)
     said = running.said()
     with contextlib.suppress(ProcessLookupError):

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import msgspec
 
-from headway.errors import UserError
 from headway.inquiry.pages import MOST, page
 from headway.model.questions import Question
 from headway_plugins.limits.use import Holder, unit
@@ -55,10 +54,7 @@ def limit_reports(holders: Iterable[Holder], now: float) -> Iterator[LimitReport
 
 
 def limit_page(holders: Iterable[Holder], now: float, question: Question) -> LimitList:
-    """A page of the limits of these; :class:`UserError` for a text that asks for none."""
-    try:
-        asked = msgspec.json.decode(question.text or "{}", type=Wanted)
-    except msgspec.DecodeError as error:
-        raise UserError(f"the question {question.name!r}: {error}") from error
+    """A page of the limits of these; :class:`headway.errors.UserError` for a text that asks for none."""
+    asked = question.read(Wanted)
     made, then = page(limit_reports(holders, now), lambda one: one, asked.first, asked.count)
     return LimitList(made, then)

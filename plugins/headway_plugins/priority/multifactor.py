@@ -49,8 +49,7 @@ from headway.state import Domain, Factor, Job, State, Status
 from headway_plugins.accounts.options import OrFromSlurm, Seconds, Weight, is_from_slurm, required
 from headway_plugins.accounts.tree import Floats
 from headway_plugins.priority import factors
-from headway_plugins.priority.reports import PRIORITY, JobPriority, Priorities
-from headway_plugins.priority.standings import wanted
+from headway_plugins.priority.reports import PRIORITY, JobPriority, Priorities, Wanted
 from headway_plugins.priority.waiting import WAITS, waiting_page
 
 _RESOURCE = "resource:"
@@ -416,7 +415,7 @@ class Multifactor:
     def inform(self, question: Question, state: State) -> Any:
         if question.name != PRIORITY:
             return None
-        asked = wanted(question)
+        asked = question.read(Wanted)
         jobs, then = waiting_page(question, asked, state)
         if asked.job and not jobs:
             whose = "" if question.sees_all else " of yours"

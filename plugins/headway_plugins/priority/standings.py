@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
-from headway.errors import UserError
 from headway.inquiry.pages import page
 from headway.model.questions import Question
 from headway.state import Job
@@ -16,14 +14,6 @@ from headway_plugins.accounts.tree import level_fair_share
 from headway_plugins.priority.counting_usage import Standing, UsageCount
 from headway_plugins.priority.minutes import minutes_left
 from headway_plugins.priority.reports import ShareReport, Shares, Wanted
-
-
-def wanted(question: Question) -> Wanted:
-    """Which page a question asks for; :class:`UserError` for a text that says none."""
-    try:
-        return msgspec.json.decode(question.text or "{}", type=Wanted)
-    except msgspec.DecodeError as error:
-        raise UserError(f"the question {question.name!r}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,7 @@ def share_page(
     plugin: UsageCount, standing: Standing, running: Iterable[Job], now: float, question: Question
 ) -> Shares:
     """A page of the accounts and users that the asking user may see."""
-    asked = wanted(question)
+    asked = question.read(Wanted)
     seen = None if question.sees_all else _own(plugin, question.user)
     report = _reporter(plugin, standing, running, now)
     made, then = page(_nodes(plugin, seen), report, asked.first, asked.count)

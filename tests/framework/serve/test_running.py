@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from scripted_daemon import Start, scripted
 from waiting import HANG
-from web import Process
+from web import Process, asked
 
 from headway.errors import UserError
 from headway.serve.running import Serving
@@ -38,14 +38,6 @@ class OverUnix(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(HANG)
         self.sock.connect(str(self.path))
-
-
-def asked(connection: http.client.HTTPConnection, path: str, **headers: str) -> tuple[int, Any, Any]:
-    """Status, headers, body."""
-    connection.request("GET", path, headers=headers)
-    answer = connection.getresponse()
-    text = answer.read()
-    return answer.status, answer.headers, json.loads(text) if text.startswith(b"{") else text
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_one_user_takes_no_other_users_turns() -> None:
         assert {(await task).outcome for task in tasks} == {"accepted"}
         assert len(source.asked) == 51
         del tasks
-        assert not list(source._of_users)
+        assert not source._turns.users
 
     asyncio.run(run())
 

@@ -9,6 +9,7 @@ from headway.cli.common import reaching_the_cluster, wall_clock
 from headway.cli.dry_run.told import report
 from headway.cli.earlier_runs import first_submissions
 from headway.cli.known_replicas import known_replicas
+from headway.cli.log_output import set_up_log
 
 if TYPE_CHECKING:
     from headway.dry_run.asked import Asked
@@ -39,6 +40,7 @@ def _run(asked: Asked, site: Site) -> tuple[RunResult, float]:
     from headway.plugins import Plugins
 
     config, limit = site.config, asked.work.limit
+    set_up_log(config.log)
     with live_adapter(config, read_only=True) as adapter:
         adapter.submitted_before(partial(first_submissions, config))
         adapter.tell_words(Plugins.load(site.plugins, site.catalogue, None).job_words)
